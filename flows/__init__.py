@@ -1,0 +1,1 @@
+"""Prefect flows, one module each, and the command line."""
