@@ -1,0 +1,167 @@
+"""Every error this project raises on purpose.
+
+::
+
+    SessionmillError
+     ├─ TransientError                   trying again may help
+     │   └─ StoreUnavailable
+     └─ TerminalError                    trying again cannot help
+         ├─ WrongUse                     bad options or configuration (exit 2)
+         │   └─ ConfigurationRejected
+         ├─ StoreError                   the store answered, and the answer is no
+         │   ├─ ObjectMissing
+         │   ├─ ObjectExists
+         │   ├─ KeyRefused
+         │   └─ ObjectTooLarge
+         ├─ RejectedData                 the data breaks a rule of its format (exit 1)
+         │   ├─ SessionDataRejected      a landed .sd file
+         │   ├─ RoundRejected            a round .sf file
+         │   ├─ ChainRejected            rounds that do not form one chain
+         │   └─ SessionRejected          a session that cannot be assembled
+         └─ ClaimUnbuildable             a claimed round's evidence is gone or changed
+
+A retry policy asks only ``isinstance(error, TransientError)``. Each error carries the facts of its sentence as attributes
+and survives pickling with them: errors cross process boundaries when work is spread over workers.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class SessionmillError(Exception):
+    """Root of the tree; ``str()`` is one sentence a person can act on."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # The default calls ``cls(*args)`` with the sentence, which no class below accepts.
+        return _revive, (type(self), self.args, dict(self.__dict__))
+
+
+def _revive(kind: type[SessionmillError], args: tuple[Any, ...], fields: dict[str, Any]) -> SessionmillError:
+    error = kind.__new__(kind, *args)
+    error.__dict__.update(fields)
+    return error
+
+
+class TransientError(SessionmillError):
+    """The same call may succeed later."""
+
+
+class StoreUnavailable(TransientError):
+    """The store did not answer, or answered that it cannot right now."""
+
+    def __init__(self, key: str, operation: str, detail: str) -> None:
+        super().__init__(f"{key}: the store did not complete {operation}: {detail} — try again, or check the endpoint")
+        self.key = key
+        self.operation = operation
+        self.detail = detail
+
+
+class TerminalError(SessionmillError):
+    """The same call will fail again until something else changes."""
+
+
+class WrongUse(TerminalError):
+    """An option or an argument that cannot be meant."""
+
+    def __init__(self, detail: str) -> None:
+        super().__init__(detail)
+        self.detail = detail
+
+
+class ConfigurationRejected(WrongUse):
+    """A setting, from a file or the environment, that is unknown or has no usable value."""
+
+
+class StoreError(TerminalError):
+    """The store refused, for a reason that stays."""
+
+
+class ObjectMissing(StoreError):
+    """No object has this key."""
+
+    def __init__(self, key: str) -> None:
+        super().__init__(f"{key}: no such object — check the zone and the key")
+        self.key = key
+
+
+class ObjectExists(StoreError):
+    """The key is taken; nothing that exists is ever overwritten."""
+
+    def __init__(self, key: str) -> None:
+        super().__init__(f"{key}: an object with this key already exists, and it is never overwritten")
+        self.key = key
+
+
+class KeyRefused(StoreError):
+    """A key that would leave the root or cannot be stored."""
+
+    def __init__(self, key: str, detail: str) -> None:
+        super().__init__(f"{key!r}: not usable as a key: {detail}")
+        self.key = key
+        self.detail = detail
+
+
+class ObjectTooLarge(StoreError):
+    """An object above the size (bytes) that may be read into memory."""
+
+    def __init__(self, key: str, size: int, limit: int) -> None:
+        super().__init__(f"{key}: {size} bytes, above the limit of {limit} — raise the limit if the object is meant")
+        self.key = key
+        self.size = size
+        self.limit = limit
+
+
+class RejectedData(TerminalError):
+    """Data that breaks a rule of its format.
+
+    ``file`` names the object (or session or chain), ``row`` counts from 1 and is None when the rule is about the whole
+    file, ``rule`` is the specification's short name, ``detail`` is for people.
+    """
+
+    advice = "the data is kept as it is; look at it with `sessionmill check`"
+
+    def __init__(self, file: str, row: int | None, rule: str, detail: str) -> None:
+        place = file if row is None else f"{file} row {row}"
+        super().__init__(f"{place}: {rule}: {detail} — {self.advice}")
+        self.file = file
+        self.row = row
+        self.rule = rule
+        self.detail = detail
+
+
+class SessionDataRejected(RejectedData):
+    """A landed ``.sd`` file breaks a rule of section 3; rows count from 1 after the header."""
+
+    advice = "land the source again, or take the file out of the zone"
+
+
+class RoundRejected(RejectedData):
+    """A round ``.sf`` file breaks a rule of section 7; rows count its non-empty lines from 1."""
+
+    advice = "restore this round from a copy; a chain ends before its first damaged round"
+
+
+class ChainRejected(RejectedData):
+    """Rounds that do not form one chain: order, previous link, conversation, session, parser or policy."""
+
+    advice = "restore the chain's rounds from a copy, or assemble into a new zone"
+
+
+class SessionRejected(RejectedData):
+    """A session without usable evidence, or whose chain reaches beyond it."""
+
+    advice = "check that all landed files of the session are in the zone"
+
+
+class ClaimUnbuildable(TerminalError):
+    """A claimed round that cannot be rebuilt to the claimed digest."""
+
+    def __init__(self, conversation: str, round: int, detail: str) -> None:
+        super().__init__(
+            f"conversation {conversation}: claimed round {round} cannot be rebuilt: {detail} — "
+            "bring back the landed files the claim was made from"
+        )
+        self.conversation = conversation
+        self.round = round
+        self.detail = detail
