@@ -19,11 +19,11 @@ Unsigned = Annotated[int, Meta(ge=0)]
 Signed = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 
 
-class Format(Struct, forbid_unknown_fields=True, omit_defaults=True, gc=False, kw_only=True):
+class Format(Struct, forbid_unknown_fields=True, omit_defaults=True, gc=False):
     """Base of every value that is read from and written to one of the formats; such values hold no cycles."""
 
 
-class SessionDataHeader(Format):
+class SessionDataHeader(Format, kw_only=True):
     """First line of a landed file: what every record below it has in common."""
 
     h: Signed
@@ -39,7 +39,7 @@ class SessionDataHeader(Format):
     batch: str = ""
 
 
-class Usage(Format):
+class Usage(Format, kw_only=True):
     """Tokens a provider reported for one call."""
 
     in_: Signed = field(default=0, name="in")
@@ -48,7 +48,7 @@ class Usage(Format):
     cache_write: Signed = 0
 
 
-class Dropped(Format):
+class Dropped(Format, kw_only=True):
     """Content that the conversion left out on purpose, and its size in bytes."""
 
     what: str
@@ -56,7 +56,7 @@ class Dropped(Format):
     why: str = ""
 
 
-class Part(Format):
+class Part(Format, kw_only=True):
     """One piece of a record's content.
 
     ``text`` is the JSON string as it stands in the file, quotes included (`session_data.text_of` decodes it); ``data`` is any
@@ -79,7 +79,7 @@ class Part(Format):
     bytes: Signed = 0
 
 
-class Record(Format):
+class Record(Format, kw_only=True):
     """One record of the source. ``ord`` and ``off`` are its line and byte offset there; an absent string is ``""``."""
 
     ord: Unsigned
@@ -106,7 +106,7 @@ class Record(Format):
     dropped: tuple[Dropped, ...] = ()
 
 
-class EndLine(Format):
+class EndLine(Format, kw_only=True):
     """Last line of a landed file; ``digest`` is over every line before it."""
 
     t: str

@@ -22,7 +22,7 @@ class Ref(Struct, forbid_unknown_fields=True, omit_defaults=True, gc=False, froz
     block: Signed | None = None
 
 
-class RoundHeader(Format, tag_field="t", tag="header"):
+class RoundHeader(Format, kw_only=True, tag_field="t", tag="header"):
     """First frame of a round. The six counts that may be None are absent from older generations: unknown, not zero."""
 
     schema: str
@@ -53,7 +53,7 @@ class RoundHeader(Format, tag_field="t", tag="header"):
     bash_runs: Signed | None = None
 
 
-class NodeFacts(Format):
+class NodeFacts(Format, kw_only=True):
     """What a node says. ``attrs`` is JSON that is canonical already (`encode_attrs`)."""
 
     kind: str
@@ -64,7 +64,7 @@ class NodeFacts(Format):
     attrs: Raw | UnsetType = UNSET
 
 
-class RelationFacts(Format):
+class RelationFacts(Format, kw_only=True):
     """What a relation says."""
 
     type: str
@@ -75,7 +75,7 @@ class RelationFacts(Format):
     evidence: tuple[Ref, ...] = ()
 
 
-class UnresolvedFacts(Format):
+class UnresolvedFacts(Format, kw_only=True):
     """What an unresolved entry says; ``ref`` is the id that could not be resolved, ``state`` open, resolved or terminal."""
 
     kind: str
@@ -84,7 +84,7 @@ class UnresolvedFacts(Format):
     state: str
 
 
-class NodeFrame(Format, tag_field="t", tag="node"):
+class NodeFrame(Format, kw_only=True, tag_field="t", tag="node"):
     """A node's line: envelope and facts."""
 
     id: str
@@ -105,7 +105,7 @@ class NodeFrame(Format, tag_field="t", tag="node"):
         )
 
 
-class RelationFrame(Format, tag_field="t", tag="relation"):
+class RelationFrame(Format, kw_only=True, tag_field="t", tag="relation"):
     """A relation's line: envelope and facts."""
 
     id: str
@@ -126,7 +126,7 @@ class RelationFrame(Format, tag_field="t", tag="relation"):
         )
 
 
-class UnresolvedFrame(Format, tag_field="t", tag="unresolved"):
+class UnresolvedFrame(Format, kw_only=True, tag_field="t", tag="unresolved"):
     """An unresolved entry's line: envelope and facts."""
 
     id: str
@@ -143,7 +143,7 @@ class UnresolvedFrame(Format, tag_field="t", tag="unresolved"):
         return UnresolvedFacts(kind=self.kind, ref=self.ref, reason=self.reason, state=self.state)
 
 
-class Counts(Format):
+class Counts(Format, kw_only=True):
     """Entities in one round, by type."""
 
     nodes: Signed
@@ -151,7 +151,7 @@ class Counts(Format):
     unresolved: Signed
 
 
-class Commit(Format, tag_field="t", tag="commit"):
+class Commit(Format, kw_only=True, tag_field="t", tag="commit"):
     """Last frame of a round; ``digest`` is over every line before it."""
 
     digest: str
