@@ -1,0 +1,155 @@
+"""The command line: `sessionmill COMMAND …`, also `python -m flows`.
+
+Each command calls the ordinary function of its capability and prints what came of it. Everything slow to import
+(Prefect, s3fs, pydantic-settings) is imported inside the command that needs it, so that `--help` stays instant.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+import traceback
+from pathlib import Path
+from typing import Annotated, NoReturn
+
+import typer
+
+from flows.console import DONE, INTERRUPTED, SYSTEM_FAILED, TERMINATED, error_facts, exit_code, printable, write_json
+from schemas.errors import SessionmillError
+
+app = typer.Typer(
+    name="sessionmill",
+    help="Landed session records in, verified Session Flow conversation chains out.\n\n"
+    "ZONE is a folder or s3://bucket/prefix. "
+    "Exit codes: 0 done, 1 problems in the data, 2 wrong use, 3 the system failed.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+)
+run_app = typer.Typer(help="Run a Prefect flow, here, with or without a Prefect server.", no_args_is_help=True)
+app.add_typer(run_app, name="run")
+
+ZoneArgument = Annotated[str, typer.Argument(metavar="ZONE", help="The storage root: a folder or s3://bucket/prefix.")]
+SessionOption = Annotated[str | None, typer.Option("--session", metavar="ID", help="Only this session.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+NowOption = Annotated[
+    str | None,
+    typer.Option(
+        "--now",
+        metavar="TIME",
+        help="The clock, RFC 3339 with up to nine digits of a second; only conversation.state shows it.",
+    ),
+]
+RoundBytesOption = Annotated[
+    int | None,
+    typer.Option("--max-round-bytes", metavar="N", help="A round's byte budget; 0 or less means the default, 2 MiB."),
+]
+
+
+@run_app.command("ingest")
+def run_ingest(
+    parameters: Annotated[
+        list[str] | None,
+        typer.Option("--param", "-p", metavar="NAME=VALUE", help="A parameter of the flow; may be repeated."),
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """Assemble and verify every session of a zone, as one flow run.
+
+    Parameters: zone, sessions (patterns), shard_bytes, workers, max_round_bytes, now.
+    """
+    from flows.run import print_summary, run_ingest_flow
+    from flows.summary import parameters_from
+
+    summary = run_ingest_flow(parameters_from(parameters or []))
+    print_summary(summary, json=json)
+    raise typer.Exit(summary.exit_code)
+
+
+@app.command()
+def assemble(
+    zone: ZoneArgument,
+    session: SessionOption = None,
+    max_round_bytes: RoundBytesOption = None,
+    now: NowOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Write the rounds that the landed evidence calls for."""
+    from flows.direct import assemble_zone
+
+    raise typer.Exit(assemble_zone(zone, session, max_round_bytes, now, json=json))
+
+
+@app.command()
+def verify(zone: ZoneArgument, session: SessionOption = None, json: JsonOption = False) -> None:
+    """Check every landed file and every round, and list what is wrong."""
+    from flows.direct import verify_zone
+
+    raise typer.Exit(verify_zone(zone, session, json=json))
+
+
+@app.command()
+def fold(
+    zone: ZoneArgument,
+    conversation: Annotated[str, typer.Argument(metavar="CONVERSATION", help="The conversation's id.")],
+    json: JsonOption = False,
+) -> None:
+    """Show a conversation as its rounds leave it."""
+    from flows.direct import fold_conversation
+
+    raise typer.Exit(fold_conversation(zone, conversation, json=json))
+
+
+@app.command()
+def check(
+    files: Annotated[list[str], typer.Argument(metavar="FILE…", help="Files ending in .sd or .sf.")],
+    json: JsonOption = False,
+) -> None:
+    """Accept or reject single files, naming the rule that one breaks."""
+    from flows.direct import check_files
+
+    raise typer.Exit(check_files(files, json=json))
+
+
+@app.command()
+def demo(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Where the demo zone goes.")] = Path("sessionmill-demo"),
+    json: JsonOption = False,
+) -> None:
+    """Make a small invented zone and run the flow on it; no server is needed."""
+    from flows.demo import run_demo
+
+    raise typer.Exit(run_demo(folder, json=json))
+
+
+def main() -> NoReturn:
+    """The console script: run a command, and turn every failure into one sentence and an exit code."""
+    signal.signal(signal.SIGTERM, _terminate)
+    json = "--json" in sys.argv
+    try:
+        app()
+        code = DONE
+    except SystemExit as done:
+        code = done.code if isinstance(done.code, int) else SYSTEM_FAILED
+    except KeyboardInterrupt:
+        code = INTERRUPTED
+    except SessionmillError as error:
+        code = exit_code(error)
+        if json:
+            write_json(error_facts(error))
+        typer.echo(f"sessionmill: {printable(str(error))}", err=True)
+    except OSError as error:
+        code = SYSTEM_FAILED
+        typer.echo(f"sessionmill: {printable(str(error))}", err=True)
+    except Exception:
+        # Not a failure we know: the traceback is the report.
+        code = SYSTEM_FAILED
+        traceback.print_exc()
+    sys.exit(code)
+
+
+def _terminate(number: int, frame: object) -> NoReturn:
+    raise SystemExit(TERMINATED)
+
+
+if __name__ == "__main__":
+    main()

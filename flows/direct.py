@@ -1,0 +1,134 @@
+"""The commands that do a capability's work here and now, without Prefect: assemble, verify, fold, check."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import msgspec
+import typer
+
+from flows.console import DONE, PROBLEMS, columns, error_facts, printable, progress, write_json
+from flows.conversation_text import conversation_text
+from flows.settings import load_settings, open_zone
+from flows.summary import clock
+from schemas.errors import ObjectTooLarge, TerminalError, WrongUse
+from schemas.session_flow import view_json
+from schemas.verdict import check_bytes
+from storage.zone import Zone
+from tasks.assemble import AssembleOptions, assemble_session
+from tasks.ingest.session import BAD_DATA
+from tasks.verify import verify_session
+
+__all__ = ["assemble_zone", "check_files", "fold_conversation", "verify_zone"]
+CHECKED = (".sd", ".sf")
+
+
+def assemble_zone(url: str, session: str | None, max_round_bytes: int | None, now: str | None, *, json: bool) -> int:
+    """Assemble one session or all; a bad one is reported and the others go on. The exit code."""
+    settings = load_settings(max_round_bytes=max_round_bytes)
+    options = AssembleOptions(now=clock(now), max_round_bytes=settings.max_round_bytes)
+    zone = open_zone(url, settings)
+    assembled = []
+    rejected: list[tuple[str, TerminalError]] = []
+    with progress("assemble") as bar:
+        names = _sessions(zone, session)
+        bar.start(len(names))
+        for name in names:
+            try:
+                assembled.append(assemble_session(zone, name, options))
+            except BAD_DATA as reason:
+                rejected.append((name, reason))
+            bar.advance(name)
+    if json:
+        bad = [{"session": name, **error_facts(error)} for name, error in rejected]
+        write_json({"sessions": msgspec.to_builtins(assembled), "rejected": bad})
+    else:
+        header = ["session", "written", "round", "through", "nodes", "relations", "open unresolved"]
+        rows = [
+            [a.session, a.rounds_written, a.round, a.through_seq, a.nodes, a.relations, a.open_unresolved]
+            for a in assembled
+        ]
+        typer.echo(columns(header, rows))
+    for name, error in rejected:
+        typer.echo(f"{printable(name)}: {printable(str(error))}", err=True)
+    return PROBLEMS if rejected else DONE
+
+
+def verify_zone(url: str, session: str | None, *, json: bool) -> int:
+    """Verify one session or all; the exit code."""
+    zone = open_zone(url)
+    found = []
+    with progress("verify") as bar:
+        names = _sessions(zone, session)
+        bar.start(len(names))
+        for name in names:
+            found.append(verify_session(zone, name))
+            bar.advance(name)
+    problems = sum(len(v.problems) for v in found)
+    if json:
+        write_json({"sessions": msgspec.to_builtins(found), "problems": problems})
+        return PROBLEMS if problems else DONE
+    for verification in found:
+        for problem in verification.problems:
+            place = problem.file if problem.row is None else f"{problem.file} row {problem.row}"
+            typer.echo(printable(f"{verification.session}: {place}: {problem.rule}: {problem.detail}"))
+    streams, records = sum(v.streams for v in found), sum(v.records for v in found)
+    typer.echo(
+        f"checked {len(found)} sessions, {streams} streams, {records} records, {sum(v.rounds for v in found)} rounds"
+    )
+    if relanded := sum(v.relanded for v in found):
+        typer.echo(f"{relanded} records landed more than once; assembly removes them")
+    typer.echo(f"{problems} problems" if problems else "all landed data is contiguous and matches its digests")
+    return PROBLEMS if problems else DONE
+
+
+def fold_conversation(url: str, conversation: str, *, json: bool) -> int:
+    """Print the conversation as it stands; the exit code."""
+    zone = open_zone(url)
+    view = zone.chain(conversation).fold() if conversation in zone.conversations() else None
+    if view is None or not view.round:
+        raise WrongUse(f"no rounds for conversation {conversation}; run `sessionmill assemble` first, or check the id")
+    if json:
+        write_json(view_json(view))
+    else:
+        typer.echo(conversation_text(view))
+    return DONE
+
+
+def check_files(files: Iterable[str], *, json: bool) -> int:
+    """One verdict a file, on its bytes alone; the exit code is that of the worst."""
+    limit = load_settings().max_object_bytes
+    contents = ((file, _read(file, limit)) for file in files)
+    verdicts = [check_bytes(file, data) for file, data in contents]
+    if json:
+        write_json(
+            {"files": [{"file": v.file, "accepted": v.accepted, "rule": v.rule, "detail": v.detail} for v in verdicts]}
+        )
+    else:
+        for verdict in verdicts:
+            said = verdict.detail if verdict.accepted else f"{verdict.rule}: {verdict.detail}"
+            typer.echo(printable(f"{verdict.file}: {'accept' if verdict.accepted else 'reject'}: {said}"))
+    return DONE if all(verdict.accepted for verdict in verdicts) else PROBLEMS
+
+
+def _sessions(zone: Zone, session: str | None) -> list[str]:
+    sessions = zone.sessions()
+    if session is None:
+        return sessions
+    if session not in sessions:
+        raise WrongUse(f"no session {session} in {zone.store.url}")
+    return [session]
+
+
+def _read(file: str, limit: int) -> bytes:
+    """The file's bytes; a name that is no such file, or of no format we know, is wrong use."""
+    if not file.endswith(CHECKED):
+        raise WrongUse(f"{file}: only files ending in {' or '.join(CHECKED)} can be checked")
+    try:
+        size = Path(file).stat().st_size
+        if size > limit:
+            raise ObjectTooLarge(file, size, limit)
+        return Path(file).read_bytes()
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+        raise WrongUse(f"{file}: no such file") from None

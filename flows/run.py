@@ -1,0 +1,124 @@
+"""Run a flow from the command line, so that it also stops when told.
+
+The flow's event loop lives in a thread of its own: in the main thread Prefect replaces the handler for SIGTERM by one
+that raises wherever the loop happens to be. Here a signal cancels the flow, which ends its workers, and the process
+leaves.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable, Coroutine
+from types import FrameType
+from typing import Any, TypeVar
+
+import typer
+
+from flows.console import INTERRUPTED, TERMINATED, progress, write_json
+from flows.summary import IngestParameters, IngestSummary
+from tasks.ingest.outcome import SessionOutcome
+
+__all__ = ["print_summary", "run_ingest_flow", "run_until_signal"]
+
+T = TypeVar("T")
+
+LEAVE_WITHIN = 3.0
+"""Seconds a cancelled run gets to end its workers and record its state; the temporary API may already be gone by
+then."""
+
+
+def run_ingest_flow(parameters: IngestParameters, again: Callable[[], bool] = lambda: False) -> IngestSummary:
+    """Run the ingest flow, and once more as long as `again()` says so; the last summary. A signal raises
+    `SystemExit`."""
+    # Prefect's own words are for its user interface; here they would only repeat the summary.
+    os.environ.setdefault("PREFECT_LOGGING_LEVEL", "CRITICAL")
+
+    async def run() -> IngestSummary:
+        summary = await _ingest(parameters)
+        while again():
+            summary = await _ingest(parameters)
+        return summary
+
+    return run_until_signal(run)
+
+
+async def _ingest(parameters: IngestParameters) -> IngestSummary:
+    from flows.ingest import WATCHER, ingest
+
+    with progress("ingest") as bar:
+
+        def watch(sessions: int, outcome: SessionOutcome | None) -> None:
+            if outcome is None:
+                bar.start(sessions)
+            else:
+                bar.advance(outcome.session)
+
+        token = WATCHER.set(watch)
+        try:
+            state = await ingest(parameters, return_state=True)
+        finally:
+            WATCHER.reset(token)
+    result: object = await state.aresult(raise_on_failure=False)
+    if isinstance(result, BaseException):
+        raise result
+    assert isinstance(result, IngestSummary)
+    return result
+
+
+def print_summary(summary: IngestSummary, *, json: bool) -> None:
+    """The summary on standard output: JSON, or the table, what is wrong, and one closing line."""
+    if json:
+        write_json(summary.model_dump(mode="json"))
+        return
+    typer.echo(summary.text())
+    for line in summary.complaints():
+        typer.echo(line)
+    typer.echo(summary.sentence)
+
+
+def run_until_signal(run: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    """What `run()` returns or raises. SIGINT or SIGTERM cancels it and raises `SystemExit` with the shell's code for
+    it."""
+    ended: list[T | BaseException] = []
+    running: list[tuple[asyncio.AbstractEventLoop, asyncio.Task[Any]]] = []
+    received: list[int] = []
+
+    async def body() -> T:
+        task = asyncio.current_task()
+        assert task is not None
+        running.append((asyncio.get_running_loop(), task))
+        return await run()
+
+    def work() -> None:
+        try:
+            ended.append(asyncio.run(body()))
+        except BaseException as error:
+            ended.append(error)
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        received.append(number)
+        for loop, task in running:
+            loop.call_soon_threadsafe(task.cancel)
+
+    # A daemon, so that a run stuck in a call that cannot be cancelled does not keep the process.
+    thread = threading.Thread(target=work, name="flow", daemon=True)
+    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        thread.start()
+        while thread.is_alive() and not received:
+            thread.join(0.1)
+        thread.join(LEAVE_WITHIN)
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    if received:
+        print("sessionmill: stopped; what was published stays, the rest is done by the next run", file=sys.stderr)
+        raise SystemExit(INTERRUPTED if received[0] == signal.SIGINT else TERMINATED)
+    result = ended[0]
+    if isinstance(result, BaseException):
+        raise result
+    return result

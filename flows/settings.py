@@ -1,0 +1,115 @@
+"""Configuration: `sessionmill.yaml`, then `SESSIONMILL_*`, then options; the later wins.
+
+The file is `sessionmill.yaml` in the current folder, or the one that `SESSIONMILL_CONFIG` names. An unknown key, in
+the file or in the environment, is an error: a misspelt setting that is silently ignored is worse than a run that does
+not start. There is no setting for a credential; S3 finds those in the usual AWS places.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import yaml
+from pydantic import Field, ValidationError, field_validator
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, YamlConfigSettingsSource
+
+from schemas.errors import ConfigurationRejected
+from storage.objects import GIB, StoreSettings, open_store
+from storage.zone import Zone
+
+__all__ = ["CONFIG_VARIABLE", "Settings", "load_settings", "open_zone"]
+
+PREFIX = "SESSIONMILL_"
+CONFIG_VARIABLE = PREFIX + "CONFIG"
+DEFAULT_FILE = "sessionmill.yaml"
+
+
+class Settings(BaseSettings):
+    """What may be configured, with its default; sizes in bytes."""
+
+    model_config = SettingsConfigDict(env_prefix=PREFIX, extra="forbid", frozen=True)
+
+    zone: str | None = Field(
+        None, description="The zone `sessionmill run ingest` works on when no `-p zone=` is given."
+    )
+    max_round_bytes: int = Field(2_097_152, description="A round's byte budget; 0 or less means the default.")
+    shard_bytes: int = Field(64 * 1024 * 1024, ge=1, description="Landed bytes that one task of a flow works on.")
+    workers: int = Field(
+        default_factory=lambda: os.cpu_count() or 1, ge=1, description="Shards worked on at once, one process each."
+    )
+
+    max_object_bytes: int = Field(GIB, ge=1, description="The largest object that is read into memory.")
+    s3_endpoint_url: str | None = Field(None, description="Where S3 is, unless at AWS or at `AWS_ENDPOINT_URL`.")
+    s3_region: str | None = Field(None, description="The S3 region, unless the usual AWS places name it.")
+
+    @field_validator("s3_endpoint_url")
+    @classmethod
+    def _endpoint_without_credentials(cls, value: str | None) -> str | None:
+        if value is not None and urlsplit(value).username is not None:
+            raise ValueError("a URL with credentials in it; put them in the environment or in the usual AWS places")
+        return value
+
+    def store(self) -> StoreSettings:
+        """How to reach a store."""
+        return StoreSettings(
+            endpoint_url=self.s3_endpoint_url, region=self.s3_region, max_object_bytes=self.max_object_bytes
+        )
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        return init_settings, env_settings, YamlConfigSettingsSource(settings_cls, yaml_file=_config_file())
+
+
+def load_settings(**options: Any) -> Settings:
+    """The settings that hold here; an option that is None was not given. Raises `ConfigurationRejected`."""
+    _refuse_unknown_variables()
+    given = {name: value for name, value in options.items() if value is not None}
+    try:
+        return Settings(**given)
+    except ValidationError as error:
+        # Only the name and the rule: the value may be a secret that was put in the wrong place.
+        problems = "; ".join(
+            f"{'.'.join(map(str, e['loc']))}: {_sentence(e['type'], e['msg'])}" for e in error.errors()
+        )
+        raise ConfigurationRejected(f"configuration: {problems}") from None
+    except (yaml.YAMLError, UnicodeDecodeError):
+        raise ConfigurationRejected(f"configuration: {_config_file()} is not YAML") from None
+    except (TypeError, ValueError):
+        raise ConfigurationRejected(f"configuration: {_config_file()} is not a mapping of settings") from None
+
+
+def open_zone(url: str, settings: Settings | None = None) -> Zone:
+    """The zone at `url`, which must be there already; raises `ConfigurationRejected` when it is not."""
+    store = open_store(url, settings=(settings or load_settings()).store())
+    store.check_root()
+    return Zone(store)
+
+
+def _sentence(kind: str, message: str) -> str:
+    if kind == "extra_forbidden":
+        return f"no such setting (there are: {', '.join(Settings.model_fields)})"
+    return message
+
+
+def _config_file() -> Path:
+    return Path(os.environ.get(CONFIG_VARIABLE) or DEFAULT_FILE)
+
+
+def _refuse_unknown_variables() -> None:
+    known = {PREFIX + name.upper() for name in Settings.model_fields} | {CONFIG_VARIABLE}
+    unknown = sorted(name for name in os.environ if name.upper().startswith(PREFIX) and name.upper() not in known)
+    if unknown:
+        raise ConfigurationRejected(f"configuration: no such setting: {', '.join(unknown)}")
+    named = os.environ.get(CONFIG_VARIABLE)
+    if named and not Path(named).is_file():
+        raise ConfigurationRejected(f"configuration: {CONFIG_VARIABLE} names {named}, which is no file")

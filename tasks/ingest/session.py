@@ -1,0 +1,114 @@
+"""Ingest one session: assemble it, verify it, and set it aside with its reasons when it is bad.
+
+What was found good is remembered beside the session's index, under a digest of all it depended on: the landed files'
+keys and sizes, the cursors, and the chain's rounds. While those stand, a later run only lists them. The memory is
+derived: without it the session is assembled (no round comes of it) and verified once more.
+"""
+
+from __future__ import annotations
+
+import hashlib
+
+from pydantic import BaseModel, ValidationError
+
+from schemas.errors import ClaimUnbuildable, KeyRefused, ObjectMissing, ObjectTooLarge, RejectedData, TerminalError
+from storage.zone import Zone
+from tasks.assemble import AssembleOptions, SessionAssembly, assemble_session
+from tasks.ingest.outcome import REASONS_KEPT, IngestOptions, Reason, SessionOutcome
+from tasks.verify import verify_session
+
+__all__ = ["BAD_DATA", "ingest_session"]
+
+BAD_DATA = (RejectedData, ClaimUnbuildable, KeyRefused, ObjectTooLarge)
+"""Errors that set one session aside; any other is about the system, and stops what it meets."""
+
+MEMORY = "index/sessionmill.ingested"
+MEMORY_VERSION = b"1"
+
+
+class _Memory(BaseModel):
+    depends_on: str
+    outcome: SessionOutcome
+
+
+def ingest_session(zone: Zone, session: str, options: IngestOptions) -> SessionOutcome:
+    """Bring `session` up to its landed evidence. Bad data is an outcome; what is not the data's fault is raised."""
+    known = _recall(zone, session)
+    if known is not None:
+        return known
+    assembly: SessionAssembly | None = None
+    reasons: list[Reason] = []
+    try:
+        assembly = assemble_session(
+            zone, session, AssembleOptions(now=options.now, max_round_bytes=options.max_round_bytes)
+        )
+    except BAD_DATA as error:
+        reasons.append(_reason(session, error))
+    verification = verify_session(zone, session)
+    found = (Reason(file=p.file, row=p.row, rule=p.rule, detail=p.detail) for p in verification.problems)
+    # What stopped the assembly is as a rule among what verification finds, and then counts once.
+    places = {(reason.file, reason.row, reason.rule) for reason in reasons}
+    reasons += [reason for reason in found if (reason.file, reason.row, reason.rule) not in places]
+    outcome = _outcome(session, assembly, verification.records, reasons)
+    if reasons:
+        zone.quarantine(session, {"problems": outcome.problems, "reasons": [r.model_dump() for r in outcome.reasons]})
+    else:
+        zone.clear_quarantine(session)
+        _remember(zone, outcome)
+    return outcome
+
+
+def _outcome(session: str, assembly: SessionAssembly | None, records: int, reasons: list[Reason]) -> SessionOutcome:
+    judged = SessionOutcome(session=session, records=records, problems=len(reasons), reasons=reasons[:REASONS_KEPT])
+    if assembly is None:
+        return judged
+    return judged.model_copy(
+        update={
+            "conversation": assembly.conversation,
+            "rounds_written": assembly.rounds_written,
+            "round": assembly.round,
+            "digest": assembly.digest,
+            "nodes": assembly.nodes,
+            "relations": assembly.relations,
+            "open_unresolved": assembly.open_unresolved,
+            "through_seq": assembly.through_seq,
+        }
+    )
+
+
+def _reason(session: str, error: TerminalError) -> Reason:
+    if isinstance(error, RejectedData):
+        return Reason(file=error.file, row=error.row, rule=error.rule, detail=error.detail)
+    key = getattr(error, "key", session)
+    return Reason(file=key, row=None, rule=type(error).__name__, detail=str(error))
+
+
+def _recall(zone: Zone, session: str) -> SessionOutcome | None:
+    try:
+        memory = _Memory.model_validate_json(zone.store.read(f"{session}/{MEMORY}"))
+    except (ObjectMissing, ValidationError):
+        return None
+    outcome = memory.outcome
+    if outcome.session != session or memory.depends_on != _depends_on(zone, session, outcome.conversation):
+        return None
+    return outcome
+
+
+def _remember(zone: Zone, outcome: SessionOutcome) -> None:
+    """Keep a good outcome as a later run will report it: with nothing written."""
+    memory = _Memory(
+        depends_on=_depends_on(zone, outcome.session, outcome.conversation),
+        outcome=outcome.model_copy(update={"rounds_written": 0}),
+    )
+    zone.store.replace(f"{outcome.session}/{MEMORY}", memory.model_dump_json().encode() + b"\n")
+
+
+def _depends_on(zone: Zone, session: str, conversation: str) -> str:
+    """A digest of what the outcome was made from. Landed files are written once: key and size stand for the bytes."""
+    evidence = hashlib.sha256(MEMORY_VERSION)
+    lines = [f"{ref.key} {ref.size}" for ref in zone.landed_files(session)]
+    lines += [f"{cursor.key} {sorted(cursor.values.items())}" for cursor in zone.cursors(session)]
+    lines += [f"{each.name} {each.size}" for each in zone.chain(conversation).rounds()] if conversation else []
+    for line in lines:
+        evidence.update(b"\n" + line.encode())
+    return evidence.hexdigest()
