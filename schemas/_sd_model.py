@@ -7,21 +7,12 @@ written. Both are part of the type, so the codecs have no list of keys of their 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated
 
-from msgspec import UNSET, Meta, Raw, Struct, UnsetType, field
+from msgspec import UNSET, Raw, UnsetType, field
+
+from schemas._formats import Format, RawString, Signed, Unsigned
 
 SCHEMA = "sd/1"
-
-Unsigned = Annotated[int, Meta(ge=0)]
-"""0..2^64-1; msgspec cannot express the upper bound, so the readers check it."""
-
-Signed = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
-
-
-class Format(Struct, forbid_unknown_fields=True, omit_defaults=True, gc=False):
-    """Base of every value that is read from and written to one of the formats; such values hold no cycles."""
-
 
 class SessionDataHeader(Format, kw_only=True):
     """First line of a landed file: what every record below it has in common."""
@@ -65,7 +56,7 @@ class Part(Format, kw_only=True):
     """
 
     k: str
-    text: Raw | UnsetType = UNSET
+    text: RawString | UnsetType = UNSET
     data: Raw | UnsetType = UNSET
     id: str = ""
     of: str = ""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from msgspec import UNSET, Raw, Struct, UnsetType, field
 
-from schemas._sd_model import Format, Signed, Unsigned
+from schemas._formats import Format, Signed, Unsigned
 
 SCHEMA = "sf/1"
 

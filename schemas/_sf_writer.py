@@ -11,9 +11,9 @@ from hashlib import sha256
 
 import msgspec
 
+from schemas._formats import encode
 from schemas._sf_model import Commit, Counts, NodeFacts, RelationFacts, RoundHeader, UnresolvedFacts
 
-_encode = msgspec.json.Encoder().encode
 _encode_sorted = msgspec.json.Encoder(order="deterministic").encode
 
 Sorted = Iterable[tuple[str, bytes | None]]
@@ -43,7 +43,7 @@ def escape(encoded: bytes) -> bytes:
 
 def encode_facts(facts: NodeFacts | RelationFacts | UnresolvedFacts) -> bytes:
     """An entity's facts as canonical JSON, ``{"kind":…}`` or ``{"type":…}``."""
-    return escape(_encode(facts))
+    return escape(encode(facts))
 
 
 def encode_attrs(value: dict[str, object]) -> bytes:
@@ -62,7 +62,7 @@ def build_round(header: RoundHeader, nodes: Sorted, relations: Sorted, unresolve
     Each list is sorted by id (UTF-8 bytes) by the caller; every entity gets ``header.round`` as its revision. Unresolved
     entries are never tombstoned (section 8): None there is a ValueError.
     """
-    lines = [escape(_encode(header)) + b"\n"]
+    lines = [escape(encode(header)) + b"\n"]
     counts = [
         _append_entities(lines, kind, header.round, entities)
         for kind, entities in (("node", nodes), ("relation", relations), ("unresolved", unresolved))
@@ -70,7 +70,7 @@ def build_round(header: RoundHeader, nodes: Sorted, relations: Sorted, unresolve
     body = b"".join(lines)
     digest = sha256(body).hexdigest()
     commit = Commit(digest=digest, counts=Counts(nodes=counts[0], relations=counts[1], unresolved=counts[2]))
-    return body + _encode(commit) + b"\n", digest
+    return body + encode(commit) + b"\n", digest
 
 
 def _append_entities(lines: list[bytes], kind: str, number: int, entities: Sorted) -> int:
@@ -79,9 +79,9 @@ def _append_entities(lines: list[bytes], kind: str, number: int, entities: Sorte
     middle = b',"revision":%d,' % number
     for id, facts in entities:
         if facts is not None:
-            lines.append(b"%b%b%b%b\n" % (start, escape(_encode(id)), middle, facts[1:]))
+            lines.append(b"%b%b%b%b\n" % (start, escape(encode(id)), middle, facts[1:]))
         elif kind in _TOMBSTONE:
-            lines.append(b"%b%b%b%b" % (start, escape(_encode(id)), middle, _TOMBSTONE[kind]))
+            lines.append(b"%b%b%b%b" % (start, escape(encode(id)), middle, _TOMBSTONE[kind]))
         else:
             raise ValueError(f"an unresolved entry is resolved, never tombstoned: {id}")
     return len(lines) - before
