@@ -1,7 +1,8 @@
-"""Record times: RFC 3339 text to signed 64-bit nanoseconds since the epoch, and back (session-flow specification, section 3).
+"""Record times: RFC 3339 text to signed 64-bit nanoseconds since the epoch, and back (session-flow specification,
+section 3).
 
-The accepted forms are those of the original's parser, which is looser than RFC 3339 in the hour (one or two digits), in the
-fraction (`.` or `,`, any number of digits, those past nine dropped) and in the offset (up to 24 hours, 60 minutes).
+The accepted forms are those of the original's parser, which is looser than RFC 3339 in the hour (one or two digits), in
+the fraction (`.` or `,`, any number of digits, those past nine dropped) and in the offset (up to 24 hours, 60 minutes).
 The value 0 stands for "no time": for text that is no time, and for the epoch itself.
 """
 
@@ -27,7 +28,9 @@ _SIGN = 1 << 63
 
 
 def parse_time(text: str) -> int:
-    """Nanoseconds since 1970-01-01T00:00:00Z, wrapped to 64 bits as the original wraps; `NO_TIME` when `text` is no time."""
+    """Nanoseconds since 1970-01-01T00:00:00Z, wrapped to 64 bits as the original wraps; `NO_TIME` when `text` is no
+    time.
+    """
     match = _FORM.fullmatch(text)
     if match is None:
         return NO_TIME
@@ -79,7 +82,9 @@ def _days_since_epoch(year: int, month: int, day: int) -> int | None:
 
 
 def _split(value: int) -> tuple[tuple[int, int, int], tuple[int, int, int], int]:
-    """(year, month, day), (hour, minute, second), nanoseconds; years run from 1677 to 2262, so the calendar is datetime's."""
+    """(year, month, day), (hour, minute, second), nanoseconds; years run from 1677 to 2262, so the calendar is
+    datetime's.
+    """
     seconds, nanoseconds = divmod(value, _SECOND)
     days, rest = divmod(seconds, _DAY)
     date = datetime.date.fromordinal(days + 719_163)

@@ -1,0 +1,257 @@
+"""Assemble one session: landed files in, rounds out (session-flow specification, section 8; publishing by intent: the
+design's rule 3).
+
+Before a round is written, a claim says what it will be made of. Whoever finds a claim without its round makes the same
+round from the same evidence, so neither a crash nor a second process can put two rounds under one number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from schemas.errors import ChainRejected, ClaimUnbuildable, SessionRejected
+from schemas.session_data import read_session_data
+from schemas.session_flow import View
+from schemas.times import format_time
+from storage.chains import ChainStore
+from storage.claims import Claim
+from storage.zone import LandedRef, Zone
+
+from .assembled import NOTHING, Assembled, Subject
+from .checkpoint import Checkpoint, read_checkpoint, write_checkpoint
+from .delta import Published, published
+from .entries import FileEntries, entries_of
+from .index import EMPTY_INDEX, Index, Restructured, extend
+from .policy import IDLE_GAP, PARSER, policy
+from .rounds import DEFAULT_BUDGET, PlannedRound, plan_round, round_at
+
+__all__ = ["AssembleOptions", "SessionAssembly", "assemble_session"]
+
+
+class AssembleOptions(NamedTuple):
+    """now: nanoseconds since the epoch, written to conversation.state alone. max_round_bytes: a round's budget, the
+    default where not positive.
+    """
+
+    now: int
+    max_round_bytes: int = DEFAULT_BUDGET
+    idle_gap_ns: int = IDLE_GAP
+
+
+class SessionAssembly(NamedTuple):
+    """The chain's head after the run. nodes, relations: how many stand. through_seq: the evidence taken in."""
+
+    session: str
+    conversation: str
+    rounds_written: int
+    round: int
+    digest: str
+    nodes: int
+    relations: int
+    open_unresolved: int
+    through_seq: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Standing:
+    """Where a run stands: what is published, the assembly it came from (`NOTHING` when unknown), and the evidence read."""
+
+    published: Published
+    base: Assembled
+    index: Index
+
+
+def assemble_session(zone: Zone, session: str, options: AssembleOptions) -> SessionAssembly:
+    """Publish rounds until the chain has taken in everything that landed. A session without landed files and without a
+    chain gives round 0.
+
+    Raises `SessionRejected` (nothing landed, or the chain goes beyond the evidence), `SessionDataRejected` (a landed
+    file), `RoundRejected` and `ChainRejected` (the chain), `ClaimUnbuildable` (an interrupted round's evidence is
+    gone).
+    """
+    return _Run(zone, session, options).finish()
+
+
+class _Run:
+    """One session's run against its zone and chain."""
+
+    def __init__(self, zone: Zone, session: str, options: AssembleOptions) -> None:
+        self.zone = zone
+        self.chain: ChainStore = zone.chain(session)
+        self.subject = Subject(session, session, options.idle_gap_ns)
+        self.policy = policy(options.idle_gap_ns)
+        self.options = options
+        self.landed = zone.landed_files(session)
+        self.written = 0
+
+    def finish(self) -> SessionAssembly:
+        if not self.landed and not self.chain.rounds():
+            return self._result(None)
+        standing: _Standing | None = None
+        saved: Checkpoint | None = self._checkpoint()
+        while True:
+            claim = self.chain.pending_claim()
+            if claim is not None:
+                self._complete(claim)
+                standing = saved = None
+                continue
+            try:
+                if standing is None:
+                    standing = self._resume(saved) if saved is not None else self._begin()
+                found = plan_round(
+                    standing.published, standing.base, standing.index, self.subject, self.options.max_round_bytes
+                )
+            except Restructured:
+                standing = saved = None
+                continue
+            if isinstance(found, PlannedRound):
+                if not self._publish(found, standing.index):
+                    standing = saved = None  # another process was first: continue from what it claimed
+                    continue
+                standing = _Standing(found.published, found.assembled, standing.index)
+            else:
+                standing = replace(standing, base=found)
+            if standing.published.through >= standing.index.watermark:
+                self._save(standing, saved)
+                return self._result(standing)
+
+    def _begin(self) -> _Standing:
+        """Everything from the beginning: the chain folded, every landed file read."""
+        head = self._fold(self.chain.fold())
+        index = extend(EMPTY_INDEX, self._entries(self.landed))
+        if not index.watermark:
+            detail = "no landed records; land the session's archive first"
+            raise SessionRejected(self.subject.session, None, "no_landed_records", detail)
+        if index.watermark < head.through:
+            detail = (
+                f"the chain covers landed sequence {head.through}, but the landed files reach only {index.watermark}"
+            )
+            raise SessionRejected(self.subject.session, None, "beyond_evidence", detail)
+        return _Standing(head, NOTHING, index)
+
+    def _resume(self, saved: Checkpoint) -> _Standing:
+        """The checkpoint, and what landed after it. Raises `Restructured`."""
+        index = extend(saved.resumed_index(), self._entries(self.landed[len(saved.landed) :]))
+        return _Standing(saved.published(), saved.assembled, index)
+
+    def _checkpoint(self) -> Checkpoint | None:
+        """The saved checkpoint when it fits: same interpretation, same head, same landed files as far as it goes."""
+        data = self.zone.read_index(self.subject.session)
+        saved = read_checkpoint(data) if data is not None else None
+        rounds = self.chain.rounds()
+        if saved is None or not rounds:
+            return None
+        head = rounds[-1]
+        fits = (
+            (saved.parser, saved.policy) == (PARSER, self.policy)
+            and (saved.session, saved.conversation) == self.subject[:2]
+            and (saved.round, saved.digest[:12]) == (head.number, head.digest12)
+            and saved.landed == tuple((ref.key, ref.size) for ref in self.landed[: len(saved.landed)])
+        )
+        return saved if fits else None
+
+    def _save(self, standing: _Standing, saved: Checkpoint | None) -> None:
+        if saved is not None and not self.written and len(saved.landed) == len(self.landed):
+            return
+        landed = [(ref.key, ref.size) for ref in self.landed]
+        data = write_checkpoint(
+            PARSER,
+            self.policy,
+            self.subject.session,
+            self.subject.conversation,
+            landed,
+            standing.index,
+            standing.published,
+            standing.base,
+        )
+        self.zone.write_index(self.subject.session, data)
+
+    def _entries(self, landed: Sequence[LandedRef]) -> Iterator[FileEntries]:
+        for ref, data in self.zone.read_many(landed):
+            stream = ref.place if ref.folder == "streams" else ""
+            batch = ref.place if ref.folder == "runs" else ""
+            yield entries_of(read_session_data(data, name=ref.key), ref.seq, stream=stream, batch=batch)
+
+    def _fold(self, view: View) -> Published:
+        header = view.header
+        if header is None:
+            return published(view, 0, "")
+        for rule, ours, theirs in (
+            ("parser", PARSER, header.parser),
+            ("policy", self.policy, header.policy),
+            ("session", self.subject.session, header.session),
+        ):
+            if ours != theirs:
+                detail = f'the chain has {rule} "{theirs}", this run "{ours}"; a chain is one interpretation, so move it away and assemble anew'
+                raise ChainRejected(self.subject.conversation, None, rule, detail)
+        return published(view, header.through_seq, header.input_digest)
+
+    def _publish(self, planned: PlannedRound, index: Index) -> bool:
+        """False when another process claimed the number for a different round."""
+        header = planned.header
+        present = {file.seq for file in index.files} | {ref.seq for ref in self.landed if ref.seq <= index.reach}
+        claim = Claim(
+            conversation=header.conversation,
+            session=header.session,
+            round=header.round,
+            previous=header.previous,
+            from_seq=header.from_seq,
+            through_seq=header.through_seq,
+            indexed_seq=index.reach,
+            absent=[seq for seq in range(1, index.reach) if seq not in present],
+            digest=planned.digest,
+            parser=header.parser,
+            policy=header.policy,
+        )
+        if self.chain.claim(claim).digest != planned.digest:
+            return False
+        self._write(planned)
+        return True
+
+    def _complete(self, claim: Claim) -> None:
+        """Make the round that an interrupted run claimed, from the evidence that run had."""
+        absent = set(claim.absent)
+        landed = [ref for ref in self.landed if ref.seq <= claim.indexed_seq and ref.seq not in absent]
+        head = self._fold(self.chain.fold())
+        index = extend(EMPTY_INDEX, self._entries(landed))
+        found = round_at(head, NOTHING, index, claim.through_seq, self.subject)
+        if not isinstance(found, PlannedRound) or found.digest != claim.digest:
+            detail = (
+                f"the landed files up to sequence {claim.indexed_seq} no longer give the claimed digest {claim.digest[:12]}; "
+                f"restore the landed files that the claim was made from ({_expected(claim, landed)})"
+            )
+            raise ClaimUnbuildable(claim.conversation, claim.round, detail)
+        self._write(found)
+
+    def _write(self, planned: PlannedRound) -> None:
+        header = planned.header
+        self.chain.publish(header.round, planned.data, planned.digest)
+        self.chain.write_state(header, planned.digest, format_time(self.options.now))
+        self.written += 1
+
+    def _result(self, standing: _Standing | None) -> SessionAssembly:
+        session, conversation, _ = self.subject
+        if standing is None:
+            return SessionAssembly(session, conversation, 0, 0, "", 0, 0, 0, 0)
+        head = standing.published
+        still_open = sum(facts.endswith(b'"state":"open"}') for facts in head.unresolved.values())
+        return SessionAssembly(
+            session,
+            conversation,
+            self.written,
+            head.round,
+            head.digest,
+            len(head.nodes) + len(head.outline),
+            len(head.relations),
+            still_open,
+            head.through,
+        )
+
+
+def _expected(claim: Claim, landed: Sequence[LandedRef]) -> str:
+    missing = sorted(set(range(1, claim.indexed_seq + 1)) - set(claim.absent) - {ref.seq for ref in landed})
+    if missing:
+        return "missing: sequence " + ", ".join(map(str, missing[:10])) + (", …" if len(missing) > 10 else "")
+    return "none is missing, so one was changed or added"
