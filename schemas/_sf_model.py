@@ -143,6 +143,9 @@ class UnresolvedFrame(Format, kw_only=True, tag_field="t", tag="unresolved"):
         return UnresolvedFacts(kind=self.kind, ref=self.ref, reason=self.reason, state=self.state)
 
 
+Frame = NodeFrame | RelationFrame | UnresolvedFrame
+
+
 class Counts(Format, kw_only=True):
     """Entities in one round, by type."""
 

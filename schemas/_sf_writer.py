@@ -10,7 +10,9 @@ from collections.abc import Iterable
 from hashlib import sha256
 
 import msgspec
+from msgspec import Raw
 
+from schemas import lenient_json
 from schemas._formats import encode
 from schemas._sf_model import Commit, Counts, NodeFacts, RelationFacts, RoundHeader, UnresolvedFacts
 
@@ -49,6 +51,11 @@ def encode_facts(facts: NodeFacts | RelationFacts | UnresolvedFacts) -> bytes:
 def encode_attrs(value: dict[str, object]) -> bytes:
     """A free-form map as canonical JSON: keys sorted by code point at every depth."""
     return escape(_encode_sorted(value))
+
+
+def canonical_attrs(attrs: bytes) -> Raw:
+    """Checked attrs as a round holds them: no space between tokens, everything escaped that must be; order and other escapes stay."""
+    return Raw(escape(lenient_json.compact(attrs)))
 
 
 def round_file_name(number: int, digest: str) -> str:

@@ -1,0 +1,37 @@
+"""The verdict on one file, as `sessionmill check` gives it."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict
+
+from schemas.errors import RejectedData, WrongUse
+from schemas.session_data import read_session_data
+from schemas.session_flow import read_round
+
+
+class Verdict(BaseModel):
+    """Whether one file keeps its format's rules.
+
+    ``rule`` is the short name of the rule broken first, and None for an accepted file. ``detail`` is then what was found in
+    it (a round's digest, ``3 records``), and otherwise how the rule is broken; ``row`` is where, None for the whole file.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    file: str
+    accepted: bool
+    rule: str | None = None
+    row: int | None = None
+    detail: str
+
+
+def check_bytes(name: str, data: bytes) -> Verdict:
+    """The verdict on ``data``, read as what the suffix of ``name`` says: ``.sd`` or ``.sf``. Raises WrongUse for another."""
+    try:
+        if name.endswith(".sd"):
+            return Verdict(file=name, accepted=True, detail=f"{len(read_session_data(data, name=name).records)} records")
+        if name.endswith(".sf"):
+            return Verdict(file=name, accepted=True, detail=read_round(data, name=name).digest)
+    except RejectedData as error:
+        return Verdict(file=name, accepted=False, rule=error.rule, row=error.row, detail=error.detail)
+    raise WrongUse(f"{name}: cannot tell its format — check takes .sd and .sf files")
