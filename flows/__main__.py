@@ -23,6 +23,7 @@ app = typer.Typer(
     "ZONE is a folder or s3://bucket/prefix. "
     "Exit codes: 0 done, 1 problems in the data, 2 wrong use, 3 the system failed.",
     no_args_is_help=True,
+    add_completion=False,
     pretty_exceptions_enable=False,
 )
 run_app = typer.Typer(help="Run a Prefect flow, here, with or without a Prefect server.", no_args_is_help=True)
@@ -58,9 +59,12 @@ def run_ingest(
     Parameters: zone, sessions (patterns), shard_bytes, workers, max_round_bytes, now.
     """
     from flows.run import print_summary, run_ingest_flow
+    from flows.settings import open_zone
     from flows.summary import parameters_from
 
-    summary = run_ingest_flow(parameters_from(parameters or []))
+    given = parameters_from(parameters or [])
+    open_zone(given.zone)  # a zone that is not there is said before Prefect starts
+    summary = run_ingest_flow(given)
     print_summary(summary, json=json)
     raise typer.Exit(summary.exit_code)
 

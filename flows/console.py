@@ -53,7 +53,9 @@ def exit_code(error: SessionmillError) -> int:
 
 def error_facts(error: SessionmillError) -> dict[str, Any]:
     """An error for machines: its kind, its sentence, and its fields."""
-    return {"error": type(error).__name__, "message": str(error), **vars(error)}
+    # typer hangs a note of its own on exceptions that pass through it.
+    fields = {name: value for name, value in vars(error).items() if not name.startswith("_")}
+    return {"error": type(error).__name__, "message": str(error), **fields}
 
 
 def printable(text: str) -> str:
@@ -76,7 +78,7 @@ def columns(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 
 def write_json(value: Any) -> None:
     """`value` on standard output as indented JSON."""
-    typer.echo(orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_NON_STR_KEYS).decode())
+    typer.echo(orjson.dumps(value, option=orjson.OPT_INDENT_2).decode())
 
 
 class Bar(Protocol):

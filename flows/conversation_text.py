@@ -21,7 +21,8 @@ OTHER_RANK = 5
 
 
 def conversation_text(view: View) -> str:
-    """The readable form of `view`, which has at least one round; lines end without a newline at the last."""
+    """The readable form of `view`; no newline at the end."""
+    through_seq = 0 if view.header is None else view.header.through_seq
     nodes = {id: msgspec.json.decode(entity.facts, type=NodeFacts) for id, entity in view.nodes.items()}
     relations = [msgspec.json.decode(entity.facts, type=RelationFacts) for entity in view.relations.values()]
     entries = [msgspec.json.decode(entity.facts, type=UnresolvedFacts) for _, entity in sorted(view.unresolved.items())]
@@ -29,7 +30,7 @@ def conversation_text(view: View) -> str:
     lines = [
         f"conversation  {printable(view.conversation)}",
         f"rounds        {view.round}, head {view.digest[:12]}…",
-        f"landed        through sequence {view.header.through_seq}",
+        f"landed        through sequence {through_seq}",
         f"entities      {len(nodes)} nodes, {len(relations)} relations, {len(entries)} unresolved "
         f"({len(still_open)} open)",
         "",

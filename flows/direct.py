@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import asdict
 from pathlib import Path
 
-import msgspec
 import typer
 
 from flows.console import DONE, PROBLEMS, columns, error_facts, printable, progress, write_json
@@ -42,7 +42,7 @@ def assemble_zone(url: str, session: str | None, max_round_bytes: int | None, no
             bar.advance(name)
     if json:
         bad = [{"session": name, **error_facts(error)} for name, error in rejected]
-        write_json({"sessions": msgspec.to_builtins(assembled), "rejected": bad})
+        write_json({"sessions": [each._asdict() for each in assembled], "rejected": bad})
     else:
         header = ["session", "written", "round", "through", "nodes", "relations", "open unresolved"]
         rows = [
@@ -67,7 +67,7 @@ def verify_zone(url: str, session: str | None, *, json: bool) -> int:
             bar.advance(name)
     problems = sum(len(v.problems) for v in found)
     if json:
-        write_json({"sessions": msgspec.to_builtins(found), "problems": problems})
+        write_json({"sessions": [asdict(each) for each in found], "problems": problems})
         return PROBLEMS if problems else DONE
     for verification in found:
         for problem in verification.problems:
@@ -102,13 +102,12 @@ def check_files(files: Iterable[str], *, json: bool) -> int:
     contents = ((file, _read(file, limit)) for file in files)
     verdicts = [check_bytes(file, data) for file, data in contents]
     if json:
-        write_json(
-            {"files": [{"file": v.file, "accepted": v.accepted, "rule": v.rule, "detail": v.detail} for v in verdicts]}
-        )
+        write_json({"files": [verdict.model_dump() for verdict in verdicts]})
     else:
         for verdict in verdicts:
-            said = verdict.detail if verdict.accepted else f"{verdict.rule}: {verdict.detail}"
-            typer.echo(printable(f"{verdict.file}: {'accept' if verdict.accepted else 'reject'}: {said}"))
+            place = verdict.file if verdict.row is None else f"{verdict.file} row {verdict.row}"
+            said = f"accept: {verdict.detail}" if verdict.accepted else f"reject: {verdict.rule}: {verdict.detail}"
+            typer.echo(printable(f"{place}: {said}"))
     return DONE if all(verdict.accepted for verdict in verdicts) else PROBLEMS
 
 

@@ -70,10 +70,7 @@ def landed_sizes(parameters: IngestParameters, settings: Settings) -> dict[str, 
 
 def serve() -> None:
     """Serve the flow to the Prefect server that `PREFECT_API_URL` names, hourly, until stopped."""
-    from flows.summary import parameters_from
-
-    parameters = parameters_from([])
-    ingest.serve(name="hourly", cron="0 * * * *", parameters={"parameters": parameters.model_dump(mode="json")})
+    ingest.serve(name="hourly", cron="0 * * * *", parameters={"parameters": {}})
 
 
 if __name__ == "__main__":

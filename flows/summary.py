@@ -5,13 +5,13 @@ from __future__ import annotations
 import fnmatch
 import json
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, computed_field, field_validator
 
 from flows.console import DONE, PROBLEMS, SYSTEM_FAILED, columns, printable
-from flows.settings import Settings, load_settings
+from flows.settings import load_settings
 from schemas.errors import WrongUse
 from schemas.times import NO_TIME, parse_time
 from tasks.ingest.outcome import IngestOptions, SessionOutcome
@@ -19,7 +19,6 @@ from tasks.ingest.outcome import IngestOptions, SessionOutcome
 __all__ = ["IngestParameters", "IngestSummary", "clock", "parameters_from"]
 
 REASONS_SHOWN = 3
-_DEFAULTS = {name: field.get_default(call_default_factory=True) for name, field in Settings.model_fields.items()}
 
 
 def clock(now: str | None) -> int:
@@ -33,17 +32,34 @@ def clock(now: str | None) -> int:
     return value
 
 
+def _configured(name: str) -> Callable[[], Any]:
+    return lambda: getattr(load_settings(), name)
+
+
 class IngestParameters(BaseModel):
-    """What one run of the ingest flow works on."""
+    """What one run of the ingest flow works on. What is not given is as configured where the flow runs."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True)
 
-    zone: str = Field(min_length=1, description="The zone: a folder or s3://bucket/prefix.")
+    zone: str = Field(default_factory=_configured("zone"), min_length=1, description="A folder or s3://bucket/prefix.")
     sessions: tuple[str, ...] = Field((), description="Only sessions that match one of these shell patterns.")
-    shard_bytes: int = Field(_DEFAULTS["shard_bytes"], ge=1, description="Landed bytes that one task works on.")
-    workers: int = Field(_DEFAULTS["workers"], ge=1, description="Shards worked on at once, one process each.")
-    max_round_bytes: int = Field(_DEFAULTS["max_round_bytes"], description="A round's byte budget.")
-    now: str | None = Field(None, description="The clock; only conversation.state shows it.")
+    shard_bytes: int = Field(
+        default_factory=_configured("shard_bytes"), ge=1, description="Landed bytes that one task works on."
+    )
+    workers: int = Field(
+        default_factory=_configured("workers"), ge=1, description="Shards worked on at once, one process each."
+    )
+    max_round_bytes: int = Field(
+        default_factory=_configured("max_round_bytes"), description="A round's byte budget; 0 or less: the default."
+    )
+    now: str | None = Field(None, description="The clock, RFC 3339; only conversation.state shows it.")
+
+    @field_validator("zone", mode="before")
+    @classmethod
+    def _zone_is_known(cls, value: object) -> object:
+        if value is None:
+            raise ValueError("give -p zone=ZONE, or configure it")
+        return value
 
     @field_validator("sessions", mode="before")
     @classmethod
@@ -67,29 +83,25 @@ class IngestParameters(BaseModel):
 
 
 def parameters_from(assignments: Iterable[str]) -> IngestParameters:
-    """`NAME=VALUE` texts over the settings; a value is JSON where it is JSON, else text. Raises `WrongUse`."""
+    """`NAME=VALUE` texts over the settings; several `sessions` are a JSON list. Raises `WrongUse`."""
     given: dict[str, Any] = {}
     for assignment in assignments:
         name, separator, text = assignment.partition("=")
         if not separator:
             raise WrongUse(f"-p {assignment}: write a parameter as NAME=VALUE")
-        given[name] = _value(text) if name in ("sessions", "shard_bytes", "workers", "max_round_bytes") else text
-    settings = load_settings()
-    configured = {
-        name: getattr(settings, name) for name in IngestParameters.model_fields if name in Settings.model_fields
-    }
+        given[name] = _names(text) if name == "sessions" and text.startswith("[") else text
     try:
-        return IngestParameters(**{k: v for k, v in configured.items() if v is not None} | given)
+        return IngestParameters(**given)
     except ValidationError as error:
         problems = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors())
         raise WrongUse(f"-p {problems}") from None
 
 
-def _value(text: str) -> Any:
+def _names(text: str) -> Any:
     try:
         return json.loads(text)
     except ValueError:
-        return text
+        raise WrongUse(f"-p sessions: {text} is not a JSON list of patterns") from None
 
 
 class IngestSummary(BaseModel):
@@ -133,7 +145,7 @@ class IngestSummary(BaseModel):
         bad = [f"{self.quarantined} quarantined"] if self.quarantined else []
         bad += [f"{self.failed} failed"] if self.failed else []
         count = len(self.sessions)
-        found = f"{count} session{'' if count == 1 else 's'}, {self.rounds_written} rounds written"
+        found = f"{count} session{'' if count == 1 else 's'}, {self.rounds_written} round{"" if self.rounds_written == 1 else "s"} written"
         return ", ".join([found, *(bad or ["no problems"])])
 
     def rows(self) -> list[dict[str, object]]:

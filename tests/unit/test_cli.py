@@ -1,0 +1,242 @@
+"""The command line: what each command answers, and with which exit code. No command of this file needs Prefect."""
+
+import json
+import re
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from flows.__main__ import main
+from flows.demo_archive import first_files, later_files
+from storage.objects import open_store
+
+NOW = "2026-08-07T10:00:00.123456789Z"
+
+
+@dataclass
+class Result:
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+
+Command = Callable[..., Result]
+
+
+@pytest.fixture
+def sessionmill(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> Iterator[Command]:
+    """Runs a command in this process, in an empty folder."""
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    before = signal.getsignal(signal.SIGTERM)
+
+    def run(*arguments: str | Path) -> Result:
+        monkeypatch.setattr(sys, "argv", ["sessionmill", *map(str, arguments)])
+        with pytest.raises(SystemExit) as left:
+            main()
+        out, err = capsys.readouterr()
+        assert "Traceback" not in err
+        assert isinstance(left.value.code, int)
+        return Result(left.value.code, out, err)
+
+    yield run
+    signal.signal(signal.SIGTERM, before)
+
+
+@pytest.fixture
+def zone(tmp_path: Path) -> Path:
+    """The demo's archive, all of it landed."""
+    land(tmp_path / "zone", first_files() + later_files())
+    return tmp_path / "zone"
+
+
+def land(root: Path, files: list[tuple[str, bytes]]) -> None:
+    root.mkdir(exist_ok=True)
+    store = open_store(root)
+    for key, data in files:
+        store.create(key, data)
+
+
+def damage(zone: Path, session: str) -> Path:
+    """Change one byte of the session's first landed file."""
+    path = min(zone.joinpath(session).rglob("*.sd"), key=lambda path: path.name[-9:])
+    data = path.read_bytes().replace(b"external", b"internal", 1)
+    path.chmod(0o644)
+    path.write_bytes(data)
+    return path
+
+
+def rounds(zone: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in zone.glob("_conversations/*/rounds/*.sf")}
+
+
+def test_assemble_writes_a_round_for_each_session_and_then_no_more(sessionmill: Command, zone: Path) -> None:
+    first = sessionmill("assemble", zone, "--now", NOW, "--json")
+    assert first.code == 0
+    assert [(s["session"], s["rounds_written"], s["round"]) for s in first.json["sessions"]] == [
+        ("bakery-orders", 1, 1),
+        ("bicycle-repair", 1, 1),
+        ("kite-festival", 1, 1),
+    ]
+    published = rounds(zone)
+    again = sessionmill("assemble", zone, "--json")
+    assert [s["rounds_written"] for s in again.json["sessions"]] == [0, 0, 0]
+    assert rounds(zone) == published
+
+
+def test_assemble_shows_the_clock_to_the_nanosecond_in_the_state_alone(sessionmill: Command, zone: Path) -> None:
+    sessionmill("assemble", zone, "--now", NOW)
+    state = (zone / "_conversations/kite-festival/conversation.state").read_text()
+    assert f"updated_at   {NOW}\n" in state
+    assert not any(NOW.encode() in data for data in rounds(zone).values())
+
+
+def test_assemble_of_one_session_leaves_the_others_alone(sessionmill: Command, zone: Path) -> None:
+    done = sessionmill("assemble", zone, "--session", "kite-festival")
+    assert done.code == 0
+    assert re.search(r"^kite-festival +1 +1 +2 ", done.out, re.MULTILINE)
+    assert [path.name for path in zone.glob("_conversations/*")] == ["kite-festival"]
+
+
+def test_small_round_budget_makes_more_rounds(sessionmill: Command, zone: Path) -> None:
+    done = sessionmill("assemble", zone, "--session", "bakery-orders", "--max-round-bytes", "1", "--json")
+    assert done.json["sessions"][0]["rounds_written"] == 4
+
+
+def test_damaged_session_is_named_and_the_others_are_assembled(sessionmill: Command, zone: Path) -> None:
+    path = damage(zone, "bicycle-repair")
+    done = sessionmill("assemble", zone, "--json")
+    assert done.code == 1
+    assert [s["session"] for s in done.json["sessions"]] == ["bakery-orders", "kite-festival"]
+    (rejected,) = done.json["rejected"]
+    assert (rejected["session"], rejected["error"], rejected["rule"]) == (
+        "bicycle-repair",
+        "SessionDataRejected",
+        "digest",
+    )
+    assert path.name in done.err
+
+
+def test_verify_counts_what_it_checked(sessionmill: Command, zone: Path) -> None:
+    sessionmill("assemble", zone)
+    done = sessionmill("verify", zone)
+    assert done.code == 0
+    assert "checked 3 sessions, 4 streams, " in done.out
+    assert ", 3 rounds\n" in done.out
+    assert done.out.endswith("all landed data is contiguous and matches its digests\n")
+
+
+def test_verify_names_file_and_rule_of_what_is_wrong(sessionmill: Command, zone: Path) -> None:
+    sessionmill("assemble", zone)
+    path = damage(zone, "kite-festival")
+    text = sessionmill("verify", zone)
+    assert text.code == 1
+    assert path.name in text.out
+    found = sessionmill("verify", zone, "--session", "kite-festival", "--json")
+    assert found.code == 1
+    assert found.json["problems"] == len(found.json["sessions"][0]["problems"]) > 0
+    assert any(problem["rule"] == "digest" for problem in found.json["sessions"][0]["problems"])
+
+
+def test_fold_prints_the_tree(sessionmill: Command, zone: Path) -> None:
+    sessionmill("assemble", zone)
+    done = sessionmill("fold", zone, "kite-festival")
+    assert done.code == 0
+    assert "rounds        1, head " in done.out
+    assert "through sequence 2\n" in done.out
+    tree = done.out[done.out.index("\ntree\n") :]
+    assert re.findall(r"\S+", tree)[1:7] == [
+        "session/kite-festival",
+        "session",
+        "stream/main",
+        "stream",
+        "epoch/main/0",
+        "epoch",
+    ]
+
+
+def test_fold_as_json_holds_whole_frames(sessionmill: Command, zone: Path) -> None:
+    sessionmill("assemble", zone)
+    folded = sessionmill("fold", zone, "bicycle-repair", "--json").json
+    assert (folded["conversation"], folded["round"], folded["through_seq"]) == ("bicycle-repair", 1, 2)
+    assert folded["nodes"]["tool/t2"]["attrs"]["result"] == "unavailable"
+    assert [entry["kind"] for entry in folded["unresolved"].values()] == ["tool_result"]
+
+
+def test_check_accepts_and_rejects_by_the_bytes_alone(sessionmill: Command, zone: Path) -> None:
+    sessionmill("assemble", zone)
+    (good,) = zone.glob("_conversations/bakery-orders/rounds/*.sf")
+    bad = damage(zone, "bakery-orders")
+    done = sessionmill("check", good, bad, "--json")
+    assert done.code == 1
+    accepted, rejected = done.json["files"]
+    assert accepted["accepted"] is True
+    assert accepted["detail"].startswith(good.name[8:20])
+    assert (rejected["accepted"], rejected["rule"]) == (False, "digest")
+    assert sessionmill("check", good).code == 0
+    assert ": reject: digest: " in sessionmill("check", bad).out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["assemble"], "Missing argument"),
+        (["assemble", "ZONE", "--no-such-option"], "No such option"),
+        (["no-such-command"], "No such command"),
+        (["assemble", "nowhere"], "nowhere"),
+        (["assemble", "ftp://host/zone"], "no store for ftp://"),
+        (["assemble", "ZONE", "--session", "nobody"], "no session nobody"),
+        (["assemble", "ZONE", "--now", "yesterday"], "'yesterday' is no time"),
+        (["assemble", "ZONE", "--max-round-bytes", "many"], "Invalid value"),
+        (["verify", "ZONE", "--session", "../zone"], "no session ../zone"),
+        (["fold", "ZONE", "nobody"], "no rounds for conversation nobody"),
+        (["fold", "ZONE", "../../etc"], "no rounds for conversation ../../etc"),
+        (["check", "missing.sf"], "missing.sf: no such file"),
+        (["check", "ZONE"], "only files ending in"),
+        (["run", "ingest"], "give -p zone=ZONE"),
+        (["run", "ingest", "-p", "zone"], "NAME=VALUE"),
+        (["run", "ingest", "-p", "zone=ZONE", "-p", "zoen=a"], "zoen"),
+        (["run", "ingest", "-p", "zone=ZONE", "-p", "now=noon"], "is no time"),
+        (["run", "ingest", "-p", "zone=ZONE", "-p", "sessions=[a"], "not a JSON list"),
+        (["run", "ingest", "-p", "zone=nowhere"], "nowhere"),
+    ],
+)
+def test_wrong_use_is_said_in_a_sentence(sessionmill: Command, zone: Path, arguments: list[str], sentence: str) -> None:
+    done = sessionmill(*(argument.replace("ZONE", str(zone)) for argument in arguments))
+    assert done.code == 2
+    assert sentence in done.err
+    assert done.out == ""
+
+
+def test_wrong_use_is_json_where_json_is_asked_for(sessionmill: Command, zone: Path) -> None:
+    done = sessionmill("fold", zone, "nobody", "--json")
+    assert (done.code, done.json["error"]) == (2, "WrongUse")
+
+
+def test_unknown_setting_is_wrong_use(sessionmill: Command, zone: Path) -> None:
+    Path("sessionmill.yaml").write_text("zoen: here\n")
+    done = sessionmill("assemble", zone)
+    assert (done.code, "zoen: no such setting" in done.err) == (2, True)
+
+
+def test_text_from_the_data_cannot_steer_a_terminal(sessionmill: Command, tmp_path: Path) -> None:
+    files = [(key.replace("kite", "ki\te"), data.replace(b"k1", b"k\\u001b[2J")) for key, data in first_files()]
+    root = tmp_path / "hostile"
+    for key, data in files:
+        (root / key).parent.mkdir(parents=True, exist_ok=True)
+        (root / key).write_bytes(data)
+    done = sessionmill("verify", root)
+    assert done.code == 1
+    assert "\x1b" not in done.out
+    assert "ki\\te-festival" in done.out

@@ -1,0 +1,96 @@
+"""Configuration: file, then environment, then options; unknown keys and secrets in the wrong place."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from flows.settings import load_settings
+from schemas.errors import ConfigurationRejected
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty current folder, and no settings in the environment."""
+    for name in list(os.environ):
+        if name.startswith("SESSIONMILL_"):
+            monkeypatch.delenv(name)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_defaults_hold_when_nothing_is_configured() -> None:
+    settings = load_settings()
+    assert (settings.zone, settings.max_round_bytes, settings.shard_bytes) == (None, 2_097_152, 67_108_864)
+
+
+def test_option_wins_over_environment_wins_over_file(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder / "sessionmill.yaml").write_text("zone: from-file\nworkers: 3\nmax_round_bytes: 100\n")
+    monkeypatch.setenv("SESSIONMILL_WORKERS", "4")
+    monkeypatch.setenv("SESSIONMILL_MAX_ROUND_BYTES", "200")
+    settings = load_settings(max_round_bytes=300)
+    assert (settings.zone, settings.workers, settings.max_round_bytes) == ("from-file", 4, 300)
+
+
+def test_option_that_is_not_given_leaves_the_setting(folder: Path) -> None:
+    (folder / "sessionmill.yaml").write_text("max_round_bytes: 100\n")
+    assert load_settings(max_round_bytes=None).max_round_bytes == 100
+
+
+def test_named_file_is_read_instead_of_the_one_in_the_current_folder(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "sessionmill.yaml").write_text("zone: here\n")
+    (folder / "other.yaml").write_text("zone: there\n")
+    monkeypatch.setenv("SESSIONMILL_CONFIG", "other.yaml")
+    assert load_settings().zone == "there"
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("zoen: a\n", "zoen: no such setting"),
+        ("workers: 0\n", "workers: Input should be greater than or equal to 1"),
+        ("zone: [\n", "sessionmill.yaml is not YAML"),
+        ("- zone\n", "sessionmill.yaml is not a mapping"),
+        ("zone\n", "sessionmill.yaml is not a mapping"),
+    ],
+)
+def test_file_that_cannot_be_meant_is_refused(folder: Path, text: str, sentence: str) -> None:
+    (folder / "sessionmill.yaml").write_text(text)
+    with pytest.raises(ConfigurationRejected, match=sentence):
+        load_settings()
+
+
+def test_unknown_variable_is_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SESSIONMILL_ZOEN", "a")
+    with pytest.raises(ConfigurationRejected, match="no such setting: SESSIONMILL_ZOEN"):
+        load_settings()
+
+
+def test_named_file_that_is_missing_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SESSIONMILL_CONFIG", "nowhere.yaml")
+    with pytest.raises(ConfigurationRejected, match=r"nowhere\.yaml, which is no file"):
+        load_settings()
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "aws_secret_access_key: hunter2\n",
+        "workers: hunter2\n",
+        "s3_endpoint_url: http://me:hunter2@127.0.0.1:8333\n",
+        "zone: [hunter2\n",
+    ],
+)
+def test_value_that_may_be_a_secret_is_not_repeated(folder: Path, text: str) -> None:
+    (folder / "sessionmill.yaml").write_text(text)
+    with pytest.raises(ConfigurationRejected) as refused:
+        load_settings()
+    assert "hunter2" not in str(refused.value)
+
+
+def test_store_is_reached_as_configured(folder: Path) -> None:
+    (folder / "sessionmill.yaml").write_text("s3_endpoint_url: http://127.0.0.1:8333\nmax_object_bytes: 1000\n")
+    store = load_settings().store()
+    assert (store.endpoint_url, store.region, store.max_object_bytes) == ("http://127.0.0.1:8333", None, 1000)
