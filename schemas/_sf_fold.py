@@ -72,21 +72,22 @@ class View:
                 reject(rule, f"round {number} has {rule} {theirs!r}, the chain {ours!r}")
 
 
-_HEAD = ("session", "input_digest", "parser", "policy", "through_seq")
-_TIMES = ("from_time", "through_time", "session_from_time", "session_through_time")
+_HEAD = (
+    *("session", "input_digest", "parser", "policy", "through_seq"),
+    *("from_time", "through_time", "session_from_time", "session_through_time"),
+)
 
 
 def view_json(view: View) -> dict[str, Any]:
     """The view as plain values: the head's facts and, by id, the whole frame of every entity that stands.
 
-    A time that the newest header does not carry is left out; before the first round only ``conversation`` and ``round``
-    say anything.
+    A time that the newest header does not carry is ``""``. Before the first round there is no session and no other fact of
+    a header.
     """
     shown: dict[str, Any] = {"conversation": view.conversation, "round": view.round, "digest": view.digest}
     header = view.header
     if header is not None:
         shown.update((name, getattr(header, name)) for name in _HEAD)
-        shown.update((name, value) for name in _TIMES if (value := getattr(header, name)))
     shown["nodes"] = _frames("node", view.nodes)
     shown["relations"] = _frames("relation", view.relations)
     shown["unresolved"] = _frames("unresolved", view.unresolved)

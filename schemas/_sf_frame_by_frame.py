@@ -95,9 +95,8 @@ class FrameByFrame:
         refs = frame.refs if frame.ref is None else (frame.ref, *frame.refs)
         self._check(refs_fault(refs, self.through))
         if frame.attrs is not UNSET:
-            attrs = bytes(frame.attrs)
-            self._check(provider_bodies_fault(attrs, self.through))
-            frame.attrs = canonical_attrs(attrs)
+            self._check(provider_bodies_fault(frame.attrs, self.through))
+            frame.attrs = canonical_attrs(bytes(frame.attrs))
         self._keep("node", frame)
 
     def _take_relation(self, frame: RelationFrame) -> None:

@@ -17,6 +17,7 @@ from schemas._formats import NOT_TYPED, LineDecoder, encode_lines
 from schemas._sf_frame_by_frame import FrameByFrame
 from schemas._sf_model import Commit, Entity, Frame, NodeFrame, RelationFrame, Round, RoundHeader
 from schemas._sf_rules import STATES, header_fault, provider_bodies_fault
+from schemas._sf_writer import escape
 from schemas.lenient_json import UndecodableJSON
 
 _read_header = LineDecoder(RoundHeader)
@@ -49,70 +50,58 @@ def _read_canonical(lines: list[bytes]) -> Round | None:
         frames: list[Frame] = list(map(_decode_frame, body))
     except (*NOT_TYPED, UndecodableJSON):
         return None
-    if encode_lines(frames) != text or _holds_unescaped(text) or _may_exceed_64_bits(text):
+    if escape(encode_lines(frames)) != text or _may_exceed_64_bits(text):
         return None
-    if header_fault(header) is not None or not _keep_the_rules(frames, header, text):
+    if header_fault(header) is not None or len({frame.id for frame in frames}) != len(frames):
+        return None
+    entities = _entities(body, frames, header)
+    if entities is None:
         return None
     hashed = sha256(lines[0] + b"\n")
     hashed.update(text)
     digest = hashed.hexdigest()
-    entities = _entities(body, frames)
     counts = commit.counts
     if commit.digest != digest or (counts.nodes, counts.relations, counts.unresolved) != tuple(map(len, entities)):
         return None
     return Round(header, *entities, digest)
 
 
-def _keep_the_rules(frames: list[Frame], header: RoundHeader, text: bytes) -> bool:
+def _entities(
+    body: list[bytes], frames: list[Frame], header: RoundHeader
+) -> tuple[list[Entity], list[Entity], list[Entity]] | None:
+    """Nodes, relations and unresolved entries of canonical lines; None when one of them breaks a rule."""
     number, through = header.round, header.through_seq
-    if len({frame.id for frame in frames}) != len(frames) or any(frame.revision != number for frame in frames):
-        return False
-    look_for_bodies = b"provider_bod" in text.lower() or b"\\u" in text
-    for frame in frames:
-        if not frame.id:
-            return False
-        if isinstance(frame, NodeFrame):
-            ref = frame.ref
-            if ref is not None and (ref.seq > through or not (ref.seq or ref.row)):
-                return False
-            refs = frame.refs
-            if look_for_bodies and frame.attrs and provider_bodies_fault(bytes(frame.attrs), through) is not None:
-                return False
-        elif isinstance(frame, RelationFrame):
-            if not (frame.tombstone or (frame.type and frame.from_ and frame.to)):
-                return False
-            refs = frame.evidence
-        else:
-            if not (frame.tombstone or frame.state in STATES):
-                return False
-            continue
-        for ref in refs:
-            if ref.seq > through or not (ref.seq or ref.row):
-                return False
-    return True
-
-
-def _holds_unescaped(text: bytes) -> bool:
-    if b"<" in text or b">" in text or b"&" in text:
-        return True
-    return not text.isascii() and (b"\xe2\x80\xa8" in text or b"\xe2\x80\xa9" in text)
-
-
-def _entities(body: list[bytes], frames: list[Frame]) -> tuple[list[Entity], list[Entity], list[Entity]]:
     nodes: list[Entity] = []
     relations: list[Entity] = []
     unresolved: list[Entity] = []
     for line, frame in zip(body, frames, strict=True):
-        # The line is canonical but for space inside attrs. In it the first unescaped `,"kind":` ends the envelope.
-        if isinstance(frame, RelationFrame):
-            facts = b"{" + line[line.index(b',"type":') + 1 :]
-            relations.append(Entity(frame.id, frame.revision, frame.tombstone, facts))
-            continue
-        facts = b"{" + line[line.index(b',"kind":') + 1 :]
+        id, revision, tombstone = frame.id, frame.revision, frame.tombstone
+        if not id or revision != number:
+            return None
+        # The envelope ends before the first unescaped `,"kind":` or `,"type":`. Space can only stand between tokens of attrs.
         if isinstance(frame, NodeFrame):
-            if b" " in facts or b"\t" in facts or b"\r" in facts:
-                facts = lenient_json.compact(facts)
-            nodes.append(Entity(frame.id, frame.revision, frame.tombstone, facts))
+            facts = b"{" + line[line.index(b',"kind":') + 1 :]
+            if frame.attrs:
+                if provider_bodies_fault(frame.attrs, through) is not None:
+                    return None
+                if b" " in facts or b"\t" in facts or b"\r" in facts:
+                    facts = lenient_json.compact(facts)
+            ref = frame.ref
+            if ref is not None and (ref.seq > through or not (ref.seq or ref.row)):
+                return None
+            refs = frame.refs
+            nodes.append(Entity(id, revision, tombstone, facts))
+        elif isinstance(frame, RelationFrame):
+            if not (tombstone or (frame.type and frame.from_ and frame.to)):
+                return None
+            refs = frame.evidence
+            relations.append(Entity(id, revision, tombstone, b"{" + line[line.index(b',"type":') + 1 :]))
         else:
-            unresolved.append(Entity(frame.id, frame.revision, frame.tombstone, facts))
+            if not (tombstone or frame.state in STATES):
+                return None
+            unresolved.append(Entity(id, revision, tombstone, b"{" + line[line.index(b',"kind":') + 1 :]))
+            continue
+        for ref in refs:
+            if ref.seq > through or not (ref.seq or ref.row):
+                return None
     return nodes, relations, unresolved

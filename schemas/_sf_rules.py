@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
 from msgspec import UNSET, Raw, Struct, UnsetType
@@ -63,10 +64,16 @@ class _Carried(Struct):
     provider_bodies: list[_ProviderBody]
 
 
-def provider_bodies_fault(attrs: bytes, through: int) -> Fault | None:
+# Of the key's letters only the last can be anything but ASCII, so the key is there in this form, or with letters escaped.
+_may_hold_bodies = re.compile(rb"[pP][rR][oO][vV][iI][dD][eE][rR]_|\\u0(?:0[4-7]|17)").search
+
+
+def provider_bodies_fault(attrs: Raw, through: int) -> Fault | None:
     """The first rule that the ``provider_bodies`` inside a node's attrs break; attrs that are no object carry none."""
+    if _may_hold_bodies(attrs) is None:
+        return None
     try:
-        value = lenient_json.decode(attrs, _Attrs).provider_bodies
+        value = lenient_json.decode(bytes(attrs), _Attrs).provider_bodies
     except UndecodableJSON:
         return None
     if value is UNSET:
