@@ -144,8 +144,7 @@ class IngestSummary(BaseModel):
         """How the run went, for a state message and the last line on a terminal."""
         bad = [f"{self.quarantined} quarantined"] if self.quarantined else []
         bad += [f"{self.failed} failed"] if self.failed else []
-        count = len(self.sessions)
-        found = f"{count} session{'' if count == 1 else 's'}, {self.rounds_written} round{"" if self.rounds_written == 1 else "s"} written"
+        found = f"{_counted(len(self.sessions), 'session')}, {_counted(self.rounds_written, 'round')} written"
         return ", ".join([found, *(bad or ["no problems"])])
 
     def rows(self) -> list[dict[str, object]]:
@@ -179,3 +178,7 @@ class IngestSummary(BaseModel):
         rows = self.rows()
         header = list(rows[0]) if rows else ["session"]
         return columns(header, [list(row.values()) for row in rows])
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
