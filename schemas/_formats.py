@@ -32,8 +32,8 @@ _may_exceed_64_bits = re.compile(rb"[0-9]{20}").search
 class Format(Struct, forbid_unknown_fields=True, omit_defaults=True, gc=False):
     """Base of every value that is read from and written to one of the formats.
 
-    A field without a default is always written, a field with one is left out when it holds it: that is "omitempty". Values
-    hold no cycles, so the garbage collector need not look at them.
+    A field without a default is always written, a field with one is left out when it holds it: that is "omitempty".
+    Values hold no cycles, so the garbage collector need not look at them.
     """
 
 
@@ -44,8 +44,8 @@ class LineDecoder(Generic[F]):
     """Reads one line as a format's value: the lenient reader's answer at the C decoder's speed.
 
     The typed decoder's answer stands when encoding it again gives as many bytes as the line has. The encoder writes the
-    shortest form of a value, so such a line held no repeated, unknown or differently cased key, no null, no escape that was
-    not needed and no space between tokens: nothing that only the lenient reader knows how to take. Types with a
+    shortest form of a value, so such a line held no repeated, unknown or differently cased key, no null, no escape that
+    was not needed and no space between tokens: nothing that only the lenient reader knows how to take. Types with a
     `RawString` are outside this proof.
     """
 

@@ -1,7 +1,7 @@
 """How each type is read from checked JSON: the rules of specification section 1.2, one class for each kind of value.
 
-A shape's *state* is what was read so far, in a form that a repeated key can go on from; `build` makes the value of it. Only
-objects and lists that a type names are descended into, so depth here is the type's depth, never the input's.
+A shape's *state* is what was read so far, in a form that a repeated key can go on from; `build` makes the value of it.
+Only objects and lists that a type names are descended into, so depth here is the type's depth, never the input's.
 """
 
 from __future__ import annotations
@@ -149,7 +149,9 @@ class _Nullable:
 
 
 class _Sequence:
-    """State is (elements ever read, how many count): a longer list after a shorter one meets the elements of the one before."""
+    """State is (elements ever read, how many count): a longer list after a shorter one meets the elements of the one
+    before.
+    """
 
     def __init__(self, item: Shape, container: type[tuple[Any, ...]] | type[list[Any]]) -> None:
         self.item = item

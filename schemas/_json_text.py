@@ -29,6 +29,7 @@ _find_token = re.compile(rb'[ \t\r\n]++|[^ \t\r\n"]++|"(?:[^"\\]++|\\.)*+"', re.
 _ESCAPES = re.compile(
     r"\\(?:u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|(.))", re.DOTALL
 )
+_SURROGATE_ESCAPES = re.compile(rb"\\u[dD][89a-fA-F][0-9a-fA-F]{2}|\\.", re.DOTALL)
 _SHORT = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 
 _decode_raw = msgspec.json.Decoder(msgspec.Raw).decode
@@ -51,14 +52,26 @@ class UndecodableJSON(ValueError):
 
 def check(data: bytes) -> None:
     """Raise UndecodableJSON unless ``data`` is exactly one JSON value, at most 10,000 deep, and space around it."""
-    # The C parser is stricter (lone surrogate escapes, nesting beyond the interpreter's stack): its yes is final, its no is not.
-    if data.count(b"[") + data.count(b"{") <= MAX_DEPTH:
-        try:
-            _decode_raw(data)
-            return
-        except (msgspec.DecodeError, RecursionError):
-            pass
+    # The C parser's yes is final as long as depth cannot matter. Its no is not: it refuses unpaired surrogate escapes,
+    # which a second try hides from it, and nesting beyond the interpreter's stack.
+    if data.count(b"[") + data.count(b"{") <= MAX_DEPTH and (
+        _is_strict(data) or (b"\\u" in data and _is_strict(_SURROGATE_ESCAPES.sub(_hide_surrogate, data)))
+    ):
+        return
     _check_tokens(data)
+
+
+def _is_strict(data: bytes) -> bool:
+    try:
+        _decode_raw(data)
+    except (msgspec.DecodeError, RecursionError):
+        return False
+    return True
+
+
+def _hide_surrogate(found: re.Match[bytes]) -> bytes:
+    escape = found[0]
+    return escape if len(escape) == 2 else b"\\u0000"
 
 
 def _check_tokens(data: bytes) -> None:

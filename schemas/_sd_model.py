@@ -1,7 +1,7 @@
 """The values of Session Data, `sd/1` (specification, section 3).
 
-Field order is writing order. A field with a default is left out when it holds that default; a field without one is always
-written. Both are part of the type, so the codecs have no list of keys of their own.
+Field order is writing order. A field with a default is left out when it holds that default; a field without one is
+always written. Both are part of the type, so the codecs have no list of keys of their own.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from msgspec import UNSET, Raw, UnsetType, field
 from schemas._formats import Format, RawString, Signed, Unsigned
 
 SCHEMA = "sd/1"
+
 
 class SessionDataHeader(Format, kw_only=True):
     """First line of a landed file: what every record below it has in common."""
@@ -50,9 +51,9 @@ class Dropped(Format, kw_only=True):
 class Part(Format, kw_only=True):
     """One piece of a record's content.
 
-    ``text`` is the JSON string as it stands in the file, quotes included (`session_data.text_of` decodes it); ``data`` is any
-    JSON value as it stands there. Both are UNSET when absent and neither is copied or decoded by the reader. ``server`` and
-    ``server_tool`` belong to a later generation: they are carried, never interpreted.
+    ``text`` is the JSON string as it stands in the file, quotes included (`session_data.text_of` decodes it); ``data``
+    is any JSON value as it stands there. Both are UNSET when absent and neither is copied or decoded by the reader.
+    ``server`` and ``server_tool`` belong to a later generation: they are carried, never interpreted.
     """
 
     k: str

@@ -1,9 +1,9 @@
 """Reading a landed file (specification, section 3).
 
-Nearly every line is as short as its content allows, and that is what makes reading fast without being loose: all records are
-decoded, encoded again in one go, and the total length compared, which is `LineDecoder`'s proof for every line at once (the
-encoder never writes more than the shortest form, so one line cannot make up for another). Only when that fails is each
-line looked at by itself.
+Nearly every line is as short as its content allows, and that is what makes reading fast without being loose: all
+records are decoded, encoded again in one go, and the total length compared, which is `LineDecoder`'s proof for every
+line at once (the encoder never writes more than the shortest form, so one line cannot make up for another). Only when
+that fails is each line looked at by itself.
 """
 
 from __future__ import annotations
@@ -88,7 +88,9 @@ def _read_records(lines: list[bytes], name: str) -> list[Record]:
 
 
 def _is_exact(record: Record) -> bool:
-    """Whether the two rules hold that the typed decoder cannot check: unsigned numbers below 2^64, texts that are strings."""
+    """Whether the two rules hold that the typed decoder cannot check: unsigned numbers below 2^64, texts that are
+    strings.
+    """
     if record.ord > UNSIGNED_MAX or record.off > UNSIGNED_MAX:
         return False
     for part in record.parts:
@@ -118,6 +120,8 @@ def _check_end(line: bytes, digest: str, count: int, name: str) -> None:
         raise SessionDataRejected(name, None, "undecodable", f"the end line does not decode: {error}") from None
     if end.digest != digest:
         claimed = end.digest[:12]
-        raise SessionDataRejected(name, None, "digest", f"the content has digest {digest[:12]}, the end line {claimed!r}")
+        raise SessionDataRejected(
+            name, None, "digest", f"the content has digest {digest[:12]}, the end line {claimed!r}"
+        )
     if end.records != count:
         raise SessionDataRejected(name, None, "record_count", f"{count} records, the end line says {end.records}")

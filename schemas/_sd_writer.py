@@ -42,8 +42,8 @@ def encode_record(record: Record) -> bytes:
     line = encode(record)
     if b"\xe2\x80" not in line:
         return line
-    # Strings escape U+2028 and U+2029, data keeps them. Data stands in the line as it is in the part, after a key that no
-    # string can hold unescaped, so walking the parts in order finds each piece of data at its first occurrence.
+    # Strings escape U+2028 and U+2029, data keeps them. Data stands in the line as it is in the part, after a key that
+    # no string can hold unescaped, so walking the parts in order finds each piece of data at its first occurrence.
     pieces: list[bytes] = []
     position = 0
     for part in record.parts:

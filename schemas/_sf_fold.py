@@ -14,8 +14,8 @@ from schemas.errors import ChainRejected
 class View:
     """A conversation as of round ``round``: for every id the entity that stands.
 
-    ``round`` is 0 and ``header`` None before the first round. Resolved and terminal unresolved entries stay; an entity is
-    gone once a tombstone was folded. A round that `apply` refuses leaves the view as it was.
+    ``round`` is 0 and ``header`` None before the first round. Resolved and terminal unresolved entries stay; an entity
+    is gone once a tombstone was folded. A round that `apply` refuses leaves the view as it was.
     """
 
     conversation: str
@@ -63,7 +63,9 @@ class View:
                 "previous", f"round {number} names previous {header.previous[:12]!r}, the head is {self.digest[:12]!r}"
             )
         if header.conversation != self.conversation:
-            reject("conversation", f"round {number} belongs to {header.conversation!r}, the chain to {self.conversation!r}")
+            reject(
+                "conversation", f"round {number} belongs to {header.conversation!r}, the chain to {self.conversation!r}"
+            )
         if self.header is None:
             return
         for rule in ("session", "parser", "policy"):
@@ -81,8 +83,8 @@ _HEAD = (
 def view_json(view: View) -> dict[str, Any]:
     """The view as plain values: the head's facts and, by id, the whole frame of every entity that stands.
 
-    A time that the newest header does not carry is ``""``. Before the first round there is no session and no other fact of
-    a header.
+    A time that the newest header does not carry is ``""``. Before the first round there is no session and no other fact
+    of a header.
     """
     shown: dict[str, Any] = {"conversation": view.conversation, "round": view.round, "digest": view.digest}
     header = view.header

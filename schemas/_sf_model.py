@@ -53,15 +53,19 @@ class RoundHeader(Format, kw_only=True, tag_field="t", tag="header"):
     bash_runs: Signed | None = None
 
 
-class NodeFacts(Format, kw_only=True):
-    """What a node says. ``attrs`` is JSON that is canonical already (`encode_attrs`)."""
+class Attrs(Format, kw_only=True):
+    """Base of what a kind of node says beyond its place (`_sf_attrs`); fields stand in key order."""
+
+
+class NodeFacts(Format):
+    """What a node says. ``attrs`` is of the node's kind, or JSON that is canonical already (`encode_attrs`)."""
 
     kind: str
     parent: str = ""
     stream: str = ""
     ref: Ref | None = None
     refs: tuple[Ref, ...] = ()
-    attrs: Raw | UnsetType = UNSET
+    attrs: Attrs | Raw | UnsetType = UNSET
 
 
 class RelationFacts(Format, kw_only=True):
@@ -76,7 +80,9 @@ class RelationFacts(Format, kw_only=True):
 
 
 class UnresolvedFacts(Format, kw_only=True):
-    """What an unresolved entry says; ``ref`` is the id that could not be resolved, ``state`` open, resolved or terminal."""
+    """What an unresolved entry says; ``ref`` is the id that could not be resolved, ``state`` open, resolved or
+    terminal.
+    """
 
     kind: str
     ref: str = ""

@@ -1,8 +1,8 @@
 """Reading a round (specification, section 7).
 
-A round that is written as this project writes it is decoded as a whole and recognised by encoding it again to the same bytes;
-its rules are then checked without regard to order. A round that fails there for any reason is read again frame by frame,
-which finds the rule that is broken first, or that there is none.
+A round that is written as this project writes it is decoded as a whole and recognised by encoding it again to the same
+bytes; its rules are then checked without regard to order. A round that fails there for any reason is read again frame
+by frame, which finds the rule that is broken first, or that there is none.
 """
 
 from __future__ import annotations
@@ -13,15 +13,14 @@ from hashlib import sha256
 import msgspec
 
 from schemas import lenient_json
-from schemas._formats import NOT_TYPED, LineDecoder, encode_lines
+from schemas._formats import NOT_TYPED, encode_lines
 from schemas._sf_frame_by_frame import FrameByFrame
 from schemas._sf_model import Commit, Entity, Frame, NodeFrame, RelationFrame, Round, RoundHeader
 from schemas._sf_rules import STATES, header_fault, provider_bodies_fault
 from schemas._sf_writer import escape
-from schemas.lenient_json import UndecodableJSON
 
-_read_header = LineDecoder(RoundHeader)
-_read_commit = LineDecoder(Commit)
+_decode_header = msgspec.json.Decoder(RoundHeader).decode
+_decode_commit = msgspec.json.Decoder(Commit).decode
 _decode_frame = msgspec.json.Decoder(Frame).decode
 
 _may_exceed_64_bits = re.compile(rb":[0-9]{20}").search
@@ -30,8 +29,8 @@ _may_exceed_64_bits = re.compile(rb":[0-9]{20}").search
 def read_round(data: bytes, *, name: str) -> Round:
     """The round in ``data``; ``name`` is what errors call it.
 
-    Raises RoundRejected with the rule broken first in file order; rows count non-empty lines from 1. Empty lines are skipped
-    and belong to no digest, and the last line may lack its newline.
+    Raises RoundRejected with the rule broken first in file order; rows count non-empty lines from 1. Empty lines are
+    skipped and belong to no digest, and the last line may lack its newline.
     """
     lines = [line for line in data.split(b"\n") if line]
     round = _read_canonical(lines)
@@ -40,26 +39,24 @@ def read_round(data: bytes, *, name: str) -> Round:
 
 def _read_canonical(lines: list[bytes]) -> Round | None:
     """The round, when it is in this project's own form and breaks no rule; None when that takes a closer look."""
-    if len(lines) < 2 or not lines[0].startswith(b'{"t":"header",') or not lines[-1].startswith(b'{"t":"commit",'):
+    if len(lines) < 2:
         return None
     body = lines[1:-1]
-    text = b"\n".join(body) + b"\n" if body else b""
     try:
-        header = _read_header(lines[0])
-        commit = _read_commit(lines[-1])
+        header = _decode_header(lines[0])
         frames: list[Frame] = list(map(_decode_frame, body))
-    except (*NOT_TYPED, UndecodableJSON):
+        commit = _decode_commit(lines[-1])
+    except NOT_TYPED:
         return None
-    if escape(encode_lines(frames)) != text or _may_exceed_64_bits(text):
+    text = b"\n".join(lines) + b"\n"
+    if escape(encode_lines([header, *frames, commit])) != text or _may_exceed_64_bits(text):
         return None
     if header_fault(header) is not None or len({frame.id for frame in frames}) != len(frames):
         return None
     entities = _entities(body, frames, header)
     if entities is None:
         return None
-    hashed = sha256(lines[0] + b"\n")
-    hashed.update(text)
-    digest = hashed.hexdigest()
+    digest = sha256(memoryview(text)[: -len(lines[-1]) - 1]).hexdigest()
     counts = commit.counts
     if commit.digest != digest or (counts.nodes, counts.relations, counts.unresolved) != tuple(map(len, entities)):
         return None
@@ -78,7 +75,7 @@ def _entities(
         id, revision, tombstone = frame.id, frame.revision, frame.tombstone
         if not id or revision != number:
             return None
-        # The envelope ends before the first unescaped `,"kind":` or `,"type":`. Space can only stand between tokens of attrs.
+        # The envelope ends at the first unescaped `,"kind":` or `,"type":`; space between tokens can only be in attrs.
         if isinstance(frame, NodeFrame):
             facts = b"{" + line[line.index(b',"kind":') + 1 :]
             if frame.attrs:

@@ -64,7 +64,8 @@ class _Carried(Struct):
     provider_bodies: list[_ProviderBody]
 
 
-# Of the key's letters only the last can be anything but ASCII, so the key is there in this form, or with letters escaped.
+# Of the key's letters only the last can be anything but ASCII, so the key is there in this form, or with letters
+# escaped.
 _may_hold_bodies = re.compile(rb"[pP][rR][oO][vV][iI][dD][eE][rR]_|\\u0(?:0[4-7]|17)").search
 
 

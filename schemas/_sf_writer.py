@@ -1,7 +1,7 @@
 """Writing Session Flow: canonical facts, and a round's exact bytes (specification, sections 1.1 and 7).
 
-Facts are written once per entity and assembly run, so `encode_facts` is hot: one C call, then five searches for characters
-that the C encoder leaves raw and a round must escape.
+Facts are written once per entity and assembly run, so `encode_facts` is hot: one C call, then five searches for
+characters that the C encoder leaves raw and a round must escape.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import msgspec
 from msgspec import Raw
 
 from schemas import lenient_json
-from schemas._formats import encode
+from schemas._formats import encode, encode_lines
 from schemas._sf_model import Commit, Counts, NodeFacts, RelationFacts, RoundHeader, UnresolvedFacts
 
 _encode_sorted = msgspec.json.Encoder(order="deterministic").encode
@@ -45,7 +45,10 @@ def escape(encoded: bytes) -> bytes:
 
 def encode_facts(facts: NodeFacts | RelationFacts | UnresolvedFacts) -> bytes:
     """An entity's facts as canonical JSON, ``{"kind":…}`` or ``{"type":…}``."""
-    return escape(encode(facts))
+    encoded = encode(facts)
+    if b"<" in encoded or b">" in encoded or b"&" in encoded or not encoded.isascii():
+        return escape(encoded)
+    return encoded
 
 
 def encode_attrs(value: dict[str, object]) -> bytes:
@@ -54,7 +57,9 @@ def encode_attrs(value: dict[str, object]) -> bytes:
 
 
 def canonical_attrs(attrs: bytes) -> Raw:
-    """Checked attrs as a round holds them: no space between tokens, everything escaped that must be; order and other escapes stay."""
+    """Checked attrs as a round holds them: no space between tokens, everything escaped that must be; order and other
+    escapes stay.
+    """
     return Raw(escape(lenient_json.compact(attrs)))
 
 
@@ -66,8 +71,8 @@ def round_file_name(number: int, digest: str) -> str:
 def build_round(header: RoundHeader, nodes: Sorted, relations: Sorted, unresolved: Sorted) -> tuple[bytes, str]:
     """A round's file bytes and its digest.
 
-    Each list is sorted by id (UTF-8 bytes) by the caller; every entity gets ``header.round`` as its revision. Unresolved
-    entries are never tombstoned (section 8): None there is a ValueError.
+    Each list is sorted by id (UTF-8 bytes) by the caller; every entity gets ``header.round`` as its revision.
+    Unresolved entries are never tombstoned (section 8): None there is a ValueError.
     """
     lines = [escape(encode(header)) + b"\n"]
     counts = [
@@ -81,14 +86,16 @@ def build_round(header: RoundHeader, nodes: Sorted, relations: Sorted, unresolve
 
 
 def _append_entities(lines: list[bytes], kind: str, number: int, entities: Sorted) -> int:
-    before = len(lines)
+    entities = list(entities)
     start = b'{"t":"%b","id":' % kind.encode()
     middle = b',"revision":%d,' % number
-    for id, facts in entities:
+    # All ids in one call: a JSON string holds no raw line feed, so the lines come apart again.
+    ids = escape(encode_lines([id for id, _ in entities])).split(b"\n")
+    for id, (name, facts) in zip(ids, entities, strict=False):
         if facts is not None:
-            lines.append(b"%b%b%b%b\n" % (start, escape(encode(id)), middle, facts[1:]))
+            lines.append(b"%b%b%b%b\n" % (start, id, middle, facts[1:]))
         elif kind in _TOMBSTONE:
-            lines.append(b"%b%b%b%b" % (start, escape(encode(id)), middle, _TOMBSTONE[kind]))
+            lines.append(b"%b%b%b%b" % (start, id, middle, _TOMBSTONE[kind]))
         else:
-            raise ValueError(f"an unresolved entry is resolved, never tombstoned: {id}")
-    return len(lines) - before
+            raise ValueError(f"an unresolved entry is resolved, never tombstoned: {name}")
+    return len(entities)

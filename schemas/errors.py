@@ -20,8 +20,8 @@
          │   └─ SessionRejected          a session that cannot be assembled
          └─ ClaimUnbuildable             a claimed round's evidence is gone or changed
 
-A retry policy asks only ``isinstance(error, TransientError)``. Each error carries the facts of its sentence as attributes
-and survives pickling with them: errors cross process boundaries when work is spread over workers.
+A retry policy asks only ``isinstance(error, TransientError)``. Each error carries the facts of its sentence as
+attributes and survives pickling with them: errors cross process boundaries when work is spread over workers.
 """
 
 from __future__ import annotations

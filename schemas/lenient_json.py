@@ -1,7 +1,7 @@
 """Reading JSON the way both formats are read (specification, section 1.2).
 
-`decode` is the rule; a typed C decoder is only ever a fast way to the same answer. Types are msgspec structs, which say what
-each key holds. On top of standard grammar the rules are:
+`decode` is the rule; a typed C decoder is only ever a fast way to the same answer. Types are msgspec structs, which say
+what each key holds. On top of standard grammar the rules are:
 
 * unknown keys are ignored, known ones match whatever their case (U+017F matches ``s``, U+212A matches ``k``);
 * a repeated key is read into what the earlier one left: objects merge field by field, lists element by element;
@@ -37,7 +37,8 @@ def decode(data: bytes, kind: type[S]) -> S:
 def decode_value(data: bytes) -> Any:
     """One JSON value as dicts, lists, strings, numbers, booleans and None; a later key replaces an earlier one.
 
-    An integer of any size stays an integer up to Python's limit on digits and is a float beyond. Raises UndecodableJSON.
+    An integer of any size stays an integer up to Python's limit on digits and is a float beyond. Raises
+    UndecodableJSON.
     """
     try:
         return _decode_strict(data)

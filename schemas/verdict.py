@@ -12,8 +12,9 @@ from schemas.session_flow import read_round
 class Verdict(BaseModel):
     """Whether one file keeps its format's rules.
 
-    ``rule`` is the short name of the rule broken first, and None for an accepted file. ``detail`` is then what was found in
-    it (a round's digest, ``3 records``), and otherwise how the rule is broken; ``row`` is where, None for the whole file.
+    ``rule`` is the short name of the rule broken first, and None for an accepted file. ``detail`` is then what was
+    found in it (a round's digest, ``3 records``), and otherwise how the rule is broken; ``row`` is where, None for the
+    whole file.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -26,10 +27,14 @@ class Verdict(BaseModel):
 
 
 def check_bytes(name: str, data: bytes) -> Verdict:
-    """The verdict on ``data``, read as what the suffix of ``name`` says: ``.sd`` or ``.sf``. Raises WrongUse for another."""
+    """The verdict on ``data``, read as what the suffix of ``name`` says: ``.sd`` or ``.sf``. Raises WrongUse for
+    another.
+    """
     try:
         if name.endswith(".sd"):
-            return Verdict(file=name, accepted=True, detail=f"{len(read_session_data(data, name=name).records)} records")
+            return Verdict(
+                file=name, accepted=True, detail=f"{len(read_session_data(data, name=name).records)} records"
+            )
         if name.endswith(".sf"):
             return Verdict(file=name, accepted=True, detail=read_round(data, name=name).digest)
     except RejectedData as error:
