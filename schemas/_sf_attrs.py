@@ -9,7 +9,7 @@ from __future__ import annotations
 from schemas._sf_model import Attrs, Ref
 
 
-class SessionAttrs(Attrs):
+class SessionAttrs(Attrs, kw_only=True):
     """Times are RFC 3339; `title_from` is how the title is known."""
 
     conversation: str
@@ -20,7 +20,7 @@ class SessionAttrs(Attrs):
     title_from: str = ""
 
 
-class StreamAttrs(Attrs):
+class StreamAttrs(Attrs, kw_only=True):
     """`role` is main, child or auxiliary."""
 
     label: str = ""
@@ -28,7 +28,7 @@ class StreamAttrs(Attrs):
     role: str
 
 
-class EpochAttrs(Attrs):
+class EpochAttrs(Attrs, kw_only=True):
     """`reset` is none, or how the reset that opened the epoch is known."""
 
     continues_from: str = ""
@@ -36,7 +36,7 @@ class EpochAttrs(Attrs):
     reset: str
 
 
-class TalkAttrs(Attrs):
+class TalkAttrs(Attrs, kw_only=True):
     """How many runs the talk lists (`loops`) and has nodes for (`runs`)."""
 
     loops: int
@@ -44,13 +44,13 @@ class TalkAttrs(Attrs):
     trigger: str
 
 
-class RunAttrs(Attrs):
+class RunAttrs(Attrs, kw_only=True):
     """`trigger` is external or notification."""
 
     trigger: str
 
 
-class SegmentAttrs(Attrs):
+class SegmentAttrs(Attrs, kw_only=True):
     """`state` is open or candidate."""
 
     committable: bool
@@ -59,21 +59,21 @@ class SegmentAttrs(Attrs):
     talks: int
 
 
-class UsageAt(Attrs):
+class UsageAt(Attrs, kw_only=True):
     """A record's place as a map with sorted keys, which a `Ref` is not."""
 
     row: int
     seq: int
 
 
-class ProviderBody(Attrs):
+class ProviderBody(Attrs, kw_only=True):
     """`role` is request or response."""
 
     role: str
     ref: Ref
 
 
-class CallAttrs(Attrs):
+class CallAttrs(Attrs, kw_only=True):
     """`usage_at` is the record that carries the usage; `stop_reason` stands only where neither it nor the usage is
     known.
     """
@@ -86,7 +86,7 @@ class CallAttrs(Attrs):
     usage_from: str
 
 
-class ToolAttrs(Attrs):
+class ToolAttrs(Attrs, kw_only=True):
     """`launched` is the label of the workflow that the use launched."""
 
     launched: str = ""
@@ -96,19 +96,19 @@ class ToolAttrs(Attrs):
     timing: str
 
 
-class OutputAttrs(Attrs):
+class OutputAttrs(Attrs, kw_only=True):
     """What is known of the value that a child returned."""
 
     returned_value: str
 
 
-class ErrorAttrs(Attrs):
+class ErrorAttrs(Attrs, kw_only=True):
     """What is known of retries after the error."""
 
     retry_state: str
 
 
-class TurnAttrs(Attrs):
+class TurnAttrs(Attrs, kw_only=True):
     """How the turn's duration is known."""
 
     measured_by: str

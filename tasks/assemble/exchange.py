@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from schemas.session_flow import Ref
+from schemas.session_flow import CallAttrs, ProviderBody, Ref, ToolAttrs, UsageAt
 
 from .calls import Call
 from .canonical import Delivered
@@ -53,17 +53,16 @@ def call_nodes(call_id: str, call: Call, bodies: tuple[JoinedBody, ...] = ()) ->
     fragments = call.fragments
     this = node_id("call", call_id)
     stream = call.stream
-    attrs: dict[str, object] = {"fragments": len(fragments)}
-    if bodies:
-        attrs["provider_bodies"] = [{"role": body.role, "ref": {"seq": body.seq, "row": body.row}} for body in bodies]
-    if call.finished:
-        last = fragments[-1]
-        attrs["usage"] = "observed_replayable"
-        attrs["usage_at"] = {"row": last.row, "seq": last.seq}
-    else:
-        attrs["stop_reason"] = "unavailable"
-        attrs["usage"] = "unavailable"
-    attrs["usage_from"] = "last_fragment_in_line_order"
+    last = fragments[-1]
+    finished = call.finished
+    attrs = CallAttrs(
+        fragments=len(fragments),
+        provider_bodies=tuple(ProviderBody(role=body.role, ref=Ref(body.seq, body.row)) for body in bodies),
+        stop_reason="" if finished else "unavailable",
+        usage="observed_replayable" if finished else "unavailable",
+        usage_at=UsageAt(row=last.row, seq=last.seq) if finished else None,
+        usage_from="last_fragment_in_line_order",
+    )
     refs = tuple(Ref(fragment.seq, fragment.row) for fragment in fragments)
     yield this, node("llm.call", parent=fragments[0].container, stream=stream, refs=refs, attrs=attrs)
     message = "message.synthetic" if call.synthetic else "message.assistant"
@@ -82,21 +81,20 @@ def tool_node(tool: Tool, *, agent: bool, call_ids: Mapping[str, object], manife
     """The node of a tool that has a use. `call_ids` holds the node ids of the calls that exist."""
     use, result = tool.use, tool.result
     assert use is not None  # callers leave out tools without one
-    attrs: dict[str, object] = {"name": use.name, "timing": "unavailable"}
     refs = [Ref(use.seq, use.row, use.block)]
-    if result is None:
-        attrs["result"], attrs["result_join"] = "unavailable", "unresolved"
-    elif tool.answered:
-        attrs["result"], attrs["result_join"] = "available", "exact_unique"
-        refs.append(Ref(result.seq, result.row, result.block))
-    else:
-        attrs["result"], attrs["result_join"] = "unavailable", "exact_ambiguous"
+    outcome, join = "unavailable", "unresolved"
+    if result is not None:
+        if tool.answered:
+            outcome, join = "available", "exact_unique"
+            refs.append(Ref(result.seq, result.row, result.block))
+        else:
+            join = "exact_ambiguous"
+    launched = ""
     manifest = manifests.labels.get(result.batch) if result is not None and result.batch else None
     if manifest is not None:
-        seq, row, label = manifest
+        seq, row, launched = manifest
         refs.append(Ref(seq, row))
-        if label:
-            attrs["launched"] = label
+    attrs = ToolAttrs(launched=launched, name=use.name, result=outcome, result_join=join, timing="unavailable")
     call = node_id("call", use.call)
     parent = call if call in call_ids else use.container
     return node("agent.call" if agent else "tool", parent=parent, stream=tool.stream, refs=tuple(refs), attrs=attrs)

@@ -7,9 +7,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from msgspec import UNSET, Raw
+from msgspec import UNSET, UnsetType
 
-from schemas.session_flow import NodeFacts, Ref, RelationFacts, encode_attrs, encode_facts
+from schemas.session_flow import Attrs, NodeFacts, Ref, RelationFacts, encode_facts
 
 from .ids import relation_id
 
@@ -25,13 +25,12 @@ def node(
     stream: str = "",
     ref: Ref | None = None,
     refs: tuple[Ref, ...] = (),
-    attrs: dict[str, object] | None = None,
+    attrs: Attrs | UnsetType = UNSET,
 ) -> bytes:
     """The canonical bytes of a node's facts. Without `ref`, the first of `refs` is the node's own place."""
     if ref is None and refs:
         ref = refs[0]
-    raw = UNSET if attrs is None else Raw(encode_attrs(attrs))
-    return encode_facts(NodeFacts(kind=kind, parent=parent, stream=stream, ref=ref, refs=refs, attrs=raw))
+    return encode_facts(NodeFacts(kind, parent, stream, ref, refs, attrs))
 
 
 class Related(NamedTuple):

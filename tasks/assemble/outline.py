@@ -10,7 +10,16 @@ from __future__ import annotations
 from collections.abc import Container
 from typing import NamedTuple
 
-from schemas.session_flow import Ref
+from schemas.session_flow import (
+    EpochAttrs,
+    OutputAttrs,
+    Ref,
+    RunAttrs,
+    SegmentAttrs,
+    SessionAttrs,
+    StreamAttrs,
+    TalkAttrs,
+)
 from schemas.times import format_time
 
 from .epochs import Epochs
@@ -74,13 +83,14 @@ def draw_outline(
 
 
 def _session(nodes: dict[str, bytes], session: str, conversation: str, streams: Streams, bodies: int) -> None:
-    attrs: dict[str, object] = {"conversation": conversation}
-    if streams.title:
-        attrs["title"], attrs["title_from"] = streams.title, "observed_replayable"
-    if streams.first:
-        attrs["from_time"], attrs["through_time"] = format_time(streams.first), format_time(streams.last)
-    if bodies:
-        attrs["provider_bodies_landed"] = bodies
+    attrs = SessionAttrs(
+        conversation=conversation,
+        from_time=format_time(streams.first) if streams.first else "",
+        provider_bodies_landed=bodies,
+        through_time=format_time(streams.last) if streams.first else "",
+        title=streams.title,
+        title_from="observed_replayable" if streams.title else "",
+    )
     nodes[session_id(session)] = node("session", attrs=attrs)
 
 
@@ -88,9 +98,7 @@ def _streams(nodes: dict[str, bytes], session: str, streams: Streams) -> None:
     parent = session_id(session)
     for name in sorted(streams.streams):
         stream = streams.streams[name]
-        attrs: dict[str, object] = {"role": role(streams, name), "records": stream.records}
-        if name in streams.labels:
-            attrs["label"] = streams.labels[name]
+        attrs = StreamAttrs(label=streams.labels.get(name, ""), records=stream.records, role=role(streams, name))
         nodes[node_id("stream", name)] = node(
             "stream", parent=parent, stream=name, ref=Ref(stream.seq, stream.row), attrs=attrs
         )
@@ -104,13 +112,13 @@ def _epochs(
         previous = ""
         for epoch in epochs[stream]:
             ref = Ref(epoch.seq, epoch.row)
-            attrs: dict[str, object] = {"records": epoch.records, "reset": "none"}
+            attrs = EpochAttrs(records=epoch.records, reset="none")
             refs: tuple[Ref, ...] = ()
             if epoch.opened_by_reset:
-                attrs["reset"] = "observed_replayable"
+                attrs.reset = "observed_replayable"
                 refs = (ref,)
                 if epoch.continues:
-                    attrs["continues_from"] = epoch.continues
+                    attrs.continues_from = epoch.continues
                     if epoch.continues not in index.lineage:
                         reason = "a reset names a record that is not in the landed data"
                         open_reference(unresolved, "epoch_continuation", epoch.continues, reason)
@@ -124,23 +132,23 @@ def _epochs(
 def _talks(nodes: dict[str, bytes], talks: Talks, streams: Streams) -> None:
     for name, talk in sorted(talks.talks.items(), key=lambda item: item[1].stream):
         trigger = "unknown" if role(streams, talk.stream) == CHILD else "external"
-        attrs: dict[str, object] = {"loops": talk.runs, "runs": talk.runs, "trigger": trigger}
+        attrs = TalkAttrs(loops=talk.runs, runs=talk.runs, trigger=trigger)
         nodes[name] = node("talk", parent=talk.epoch, stream=talk.stream, ref=Ref(talk.seq, talk.row), attrs=attrs)
     for (stream, _), run in sorted(talks.runs.items(), key=lambda item: item[0][0]):
-        attrs = {"trigger": "external" if run.opens else "notification"}
-        nodes[run.node] = node("run", parent=run.talk, stream=stream, ref=Ref(run.seq, run.row), attrs=attrs)
+        started_by = RunAttrs(trigger="external" if run.opens else "notification")
+        nodes[run.node] = node("run", parent=run.talk, stream=stream, ref=Ref(run.seq, run.row), attrs=started_by)
 
 
 def _segments(
     nodes: dict[str, bytes], relations: dict[str, Related], session: str, segments: list[Segment], talks: Talks
 ) -> None:
     for segment in segments:
-        attrs: dict[str, object] = {
-            "state": "open" if segment.last else "candidate",
-            "talks": len(segment.main),
-            "gates_unmet": list(segment.gates_unmet),
-            "committable": not segment.gates_unmet,
-        }
+        attrs = SegmentAttrs(
+            committable=not segment.gates_unmet,
+            gates_unmet=segment.gates_unmet,
+            state="open" if segment.last else "candidate",
+            talks=len(segment.main),
+        )
         nodes[segment.id] = node("segment", parent=session_id(session), ref=Ref(segment.seq, segment.row), attrs=attrs)
         for names, quality, via in (
             (segment.main, "exact_unique", "activity window"),
@@ -196,7 +204,7 @@ def _outputs(nodes: dict[str, bytes], relations: dict[str, Related], streams: St
             continue
         refs = tuple(Ref(placed.seq, placed.row) for placed in found)
         this = node_id("output", name)
-        attrs: dict[str, object] = {"returned_value": "observed_replayable" if name in steps.returns else "unavailable"}
+        attrs = OutputAttrs(returned_value="observed_replayable" if name in steps.returns else "unavailable")
         nodes[this] = node("agent.output", parent=found[0].container, stream=name, refs=refs, attrs=attrs)
         via = "the last response in the child stream, and what it returned"
         relate(relations, "ends_with", node_id("stream", name), this, "exact_unique", via, refs)

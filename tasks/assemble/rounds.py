@@ -16,6 +16,7 @@ from schemas.times import format_time
 from .assembled import NOTHING, Assembled, Subject, advance
 from .changes import wrapped
 from .delta import Published, delta, settle
+from .floor import first_beyond
 from .ids import node_id
 from .index import Index, Restructured
 from .policy import PARSER, policy
@@ -48,10 +49,12 @@ def plan_round(
     through = index.watermark
     first = before.through + 1
     budget = budget if budget > 0 else DEFAULT_BUDGET
+    beyond = first_beyond(index, before.through, before.nodes, base.tools.tools, budget)
     while True:
-        found = round_at(before, base, index, through, subject)
-        if not isinstance(found, PlannedRound) or len(found.data) <= budget or through <= first:
-            return found
+        if beyond is None or through < beyond or through <= first:
+            found = round_at(before, base, index, through, subject)
+            if not isinstance(found, PlannedRound) or len(found.data) <= budget or through <= first:
+                return found
         through = first + (through - first) // 2
 
 

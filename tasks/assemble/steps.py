@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from schemas.session_flow import Ref
+from msgspec import UNSET, UnsetType
+
+from schemas.session_flow import Attrs, ErrorAttrs, Ref, TurnAttrs
 
 from .canonical import Delivered
 from .entries import Entry, Kind, Trigger, flag
@@ -20,11 +22,11 @@ __all__ = ["NO_STEPS", "Notice", "Placed", "Steps", "Summary", "take_steps"]
 _RESET, _SUMMARY, _SYNTHETIC = flag("context_reset"), flag("reset_summary"), flag("synthetic")
 _ACK, _CHILD_RESULT = flag("launch_ack"), flag("child_result")
 _EXTERNAL, _INJECTED = flag("external_input"), flag("injected")
-_CONTROL: tuple[tuple[int, str, str, dict[str, object] | None], ...] = (
-    (flag("error"), "error", "error.api", {"retry_state": "unavailable"}),
-    (flag("turn_duration"), "turn", "turn.duration", {"measured_by": "observed_replayable"}),
-    (flag("command"), "command", "control.command", None),
-    (flag("notice"), "notice", "control.notice", None),
+_CONTROL: tuple[tuple[int, str, str, Attrs | UnsetType], ...] = (
+    (flag("error"), "error", "error.api", ErrorAttrs(retry_state="unavailable")),
+    (flag("turn_duration"), "turn", "turn.duration", TurnAttrs(measured_by="observed_replayable")),
+    (flag("command"), "command", "control.command", UNSET),
+    (flag("notice"), "notice", "control.notice", UNSET),
 )
 _ANY_STEP = _RESET | _SUMMARY | _ACK | _EXTERNAL | _INJECTED | sum(bit for bit, *_ in _CONTROL)
 
@@ -105,7 +107,12 @@ def take_steps(before: Steps, delivered: Delivered, containers: list[str], homes
 
 
 def _put(
-    nodes: dict[str, bytes], prefix: str, kind: str, entry: Entry, parent: str, attrs: dict[str, object] | None = None
+    nodes: dict[str, bytes],
+    prefix: str,
+    kind: str,
+    entry: Entry,
+    parent: str,
+    attrs: Attrs | UnsetType = UNSET,
 ) -> None:
     ref = Ref(entry.seq, entry.row)
     nodes[at_position(prefix, entry.seq, entry.row)] = node(

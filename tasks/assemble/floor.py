@@ -1,0 +1,92 @@
+"""The least that evidence adds to a round, told from the index alone.
+
+A round over the budget is dropped and half of its evidence tried (session-flow specification, section 8). Assembling it only to learn
+that it is too large is the larger part of the work on a long session, so the sizes of lines that are certain to be written are
+added up first: new calls, their messages and thoughts, new tools. What they exceed, the whole round exceeds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container
+
+from .entries import Entry, Kind
+from .ids import node_id
+from .index import Index
+
+__all__ = ["first_beyond"]
+
+_LINE = len('{"t":"node","id":"","revision":1,"kind":"","parent":"","stream":"?","ref":{"seq":,"row":}}\n')
+_MESSAGE = _LINE + len('message.assistant,"block":0msg//:0')
+_THOUGHT = _LINE + len('thinking,"block":0think//:0')
+_CALL = _LINE + len(
+    'llm.callrun/talk_/,"refs":[],"attrs":'
+    '{"fragments":1,"stop_reason":"unavailable","usage":"unavailable","usage_from":"last_fragment_in_line_order"}'
+)
+_FRAGMENT = len('{"seq":,"row":},') - 1
+_TOOL = _LINE + len(
+    'tool,"block":0,"refs":[{"seq":,"row":,"block":0}],"attrs":'
+    '{"name":"","result":"available","result_join":"exact_unique","timing":"unavailable"}'
+)
+_RESULT = len(',{"seq":,"row":,"block":0}')
+
+
+def first_beyond(index: Index, after: int, present: Container[str], met: Container[str], budget: int) -> int | None:
+    """The lowest landed sequence such that a round from `after` + 1 up to it is certainly larger than `budget` bytes.
+
+    `present` holds the node ids that were published before, `met` the ids of tools that files outside the index named.
+    None when no such sequence is certain.
+    """
+    sequences = [seq for seq in sorted(index.canonical) if seq > after]
+    repeated = _repeated(index, met)
+    total = 0
+    new_calls: set[str] = set()
+    new_tools: set[str] = set()
+    for seq in sequences:
+        for entry in index.canonical[seq]:
+            if entry.stream:
+                total += _least(entry, present, repeated, new_calls, new_tools)
+        if total > budget:
+            return seq
+    return None
+
+
+def _repeated(index: Index, met: Container[str]) -> set[str]:
+    """Tool ids with several uses or several results: which of them counts is not certain before all have landed."""
+    uses: set[str] = set()
+    results: set[str] = set()
+    repeated: set[str] = set()
+    for entries in index.canonical.values():
+        for entry in entries:
+            for _, tool, _ in entry.uses:
+                (repeated if tool in uses or tool in met else uses).add(tool)
+            for _, tool in entry.results:
+                (repeated if tool in results else results).add(tool)
+    return repeated
+
+
+def _least(entry: Entry, present: Container[str], repeated: set[str], new_calls: set[str], new_tools: set[str]) -> int:
+    """Bytes of the lines that the entry is certain to add; an escape makes a line longer, never shorter."""
+    total = 0
+    place = len(f"{entry.seq}{entry.row}")
+    call = ""
+    if entry.call and entry.kind == Kind.ASSISTANT:
+        # A message's own place is in its id and in its ref; its parent is the call.
+        call = node_id("call", entry.call)
+        own = 2 * place + len(call)
+        total += len(entry.texts) * (_MESSAGE + own) + len(entry.thoughts) * (_THOUGHT + own)
+        if call in new_calls:
+            total += _FRAGMENT + place
+        elif call not in present:
+            new_calls.add(call)
+            total += _CALL + _FRAGMENT + own
+            if entry.run:
+                total += len(entry.stream) + len(entry.run)
+    for _, tool, name in entry.uses:
+        key = node_id("tool", tool)
+        if tool and tool not in repeated and key not in present:
+            new_tools.add(tool)
+            total += _TOOL + 2 * place + len(key) + len(call) + len(name)
+    for _, tool in entry.results:
+        if tool in new_tools:
+            total += _RESULT + place
+    return total
