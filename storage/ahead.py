@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Protocol, TypeVar
 
@@ -28,13 +28,13 @@ class Sized(Protocol):
 S = TypeVar("S", bound=Sized)
 
 
-def read_in_order(store: ObjectStore, wanted: Iterable[S]) -> Iterator[tuple[S, bytes]]:
+def read_in_order(store: ObjectStore, wanted: Iterable[S]) -> Generator[tuple[S, bytes], None, None]:
     """Each wanted object with its bytes, in the order given; the first that cannot be read ends it with its error."""
     for each, data in reads_in_order(store, wanted):
         yield each, data()
 
 
-def reads_in_order(store: ObjectStore, wanted: Iterable[S]) -> Iterator[tuple[S, Callable[[], bytes]]]:
+def reads_in_order(store: ObjectStore, wanted: Iterable[S]) -> Generator[tuple[S, Callable[[], bytes]], None, None]:
     """Each wanted object with a call that gives its bytes or raises its own error, for those who go on after one.
 
     At most `store.read_ahead` reads are under way, and at most 64 MiB of objects, or one that is larger.

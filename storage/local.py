@@ -139,12 +139,21 @@ class LocalStore:
 
     def _path(self, key: str) -> str:
         """Where a key lies; only its last segment may still be a link."""
-        folder, name = os.path.split(check_key(key))
-        return os.path.join(self._real_folder(key, os.path.join(self._root, folder)), name)
+        folder, slash, name = check_key(key).rpartition("/")
+        return self._folder(key, folder) + name if slash else self._inside + name
 
-    def _real_folder(self, key: str, folder: str) -> str:
-        """The folder with its links resolved; refused when they lead out of the root."""
-        real = os.path.realpath(folder)
+    def _folder(self, key: str, folder: str) -> str:
+        """Where a folder of the key lies, with a slash at its end, its links resolved."""
+        path = self._inside
+        for segment in folder.split("/") if folder else ():
+            path += segment
+            if os.path.islink(path):  # rare, and os.path.realpath of every read would cost four times as much
+                return os.path.join(self._within(key, os.path.realpath(self._inside + folder)), "")
+            path += "/"
+        return path
+
+    def _within(self, key: str, real: str) -> str:
+        """A path without links; refused when it is not in the root."""
         if real != self._root and not real.startswith(self._inside):
             raise KeyRefused(key, "a link leads it out of the root")
         return real
@@ -153,8 +162,7 @@ class LocalStore:
     def _open(self, key: str) -> Iterator[int]:
         path = self._path(key)
         if os.path.islink(path):
-            path = os.path.realpath(path)
-            self._real_folder(key, os.path.dirname(path))
+            path = self._within(key, os.path.realpath(path))
         # Not blocking: a named pipe would wait for a writer forever.
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         try:
@@ -168,7 +176,7 @@ class LocalStore:
         """One folder, unsorted; one that is not there (any more) is empty."""
         folders: list[str] = []
         objects: ObjectStats = []
-        folder = self._real_folder(prefix, os.path.join(self._root, prefix))
+        folder = self._folder(prefix, prefix[:-1])
         with contextlib.suppress(FileNotFoundError, NotADirectoryError), os.scandir(folder) as entries:
             for entry in entries:
                 if is_temporary(entry.name):

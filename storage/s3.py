@@ -68,17 +68,16 @@ class S3Store:
         writer = uuid.uuid4().hex
         condition = {"IfNoneMatch": "*", "Metadata": {_WRITER: writer}}
         unheard = False
-        detail = ""
+        reply: Reply | None = None
         for number in range(self._settings.attempts):
             if number:
                 self._wait(number)
             reply = self._try_put(key, data, condition)
             if reply is None:
                 return
-            detail = reply.detail
             if reply.answer is Answer.EXISTS:
                 stands = self._what_stands(key, data, writer, compare=unheard)
-                if stands is None:  # a write that was under way has failed since
+                if stands is None:  # a write that was under way has failed since, or a folder has this name
                     continue
                 if stands:
                     return
@@ -88,10 +87,11 @@ class S3Store:
             unheard = True
         # The last try may have been heard, too.
         stands = self._what_stands(key, data, writer, compare=True)
-        if stands is None:
-            raise StoreUnavailable(key, "create", detail)
-        if not stands:
-            raise ObjectExists(key)
+        if stands:
+            return
+        if reply is not None and reply.answer is Answer.NOT_NOW and stands is None:
+            raise StoreUnavailable(key, "create", reply.detail)
+        raise ObjectExists(key)
 
     def replace(self, key: str, data: bytes) -> None:
         check_key(key)

@@ -5,18 +5,18 @@ A session's id, as used here, is the name of its folder; an id from the data bec
 
 from __future__ import annotations
 
+import contextlib
+import json
 import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
-import orjson
-
-from schemas.errors import ObjectMissing
+from schemas.errors import KeyRefused, ObjectMissing
 from storage.ahead import read_in_order, reads_in_order
 from storage.chains import CONVERSATIONS, ChainStore
 from storage.keys import escape_id, unescape_id
-from storage.objects import ObjectStore
+from storage.objects import ObjectStat, ObjectStore
 
 __all__ = ["Cursor", "Folder", "LandedRef", "Zone"]
 
@@ -26,7 +26,6 @@ QUARANTINE = "_quarantine/"
 INDEX = "index/sessionmill.state"
 CURSOR = ".cursor"
 
-# The order in which the original walks them; it decides between files of one sequence.
 _FOLDERS: tuple[Folder, ...] = ("streams", "runs", "provider_body")
 _LANDED_NAME = re.compile(r".*-([0-9]{6,})\.sd", re.DOTALL)
 
@@ -56,6 +55,13 @@ class Cursor:
     values: dict[str, str]
 
 
+class _File(NamedTuple):
+    folder: Folder
+    place: str
+    name: str
+    stat: ObjectStat
+
+
 class Zone:
     """The sessions, landed files and conversation chains of one storage root."""
 
@@ -77,8 +83,16 @@ class Zone:
 
     def landed_files(self, session: str) -> list[LandedRef]:
         """The session's landed files in sequence order."""
-        found = [ref for folder in _FOLDERS for ref in self._landed_in(session, folder)]
-        return sorted(found, key=lambda ref: (ref.seq, _FOLDERS.index(ref.folder), ref.place, ref.name))
+        return _landed(self._files(session))
+
+    def cursors(self, session: str) -> list[Cursor]:
+        """The collector's cursors of the session, streams before runs, each sorted by place and name."""
+        return self._cursors(self._files(session))
+
+    def landed_files_and_cursors(self, session: str) -> tuple[list[LandedRef], list[Cursor]]:
+        """Both from one listing."""
+        files = self._files(session)
+        return _landed(files), self._cursors(files)
 
     def read(self, ref: LandedRef) -> bytes:
         """One landed file; raises as `ObjectStore.read` does."""
@@ -91,17 +105,6 @@ class Zone:
     def reads(self, refs: Iterable[LandedRef]) -> Iterator[tuple[LandedRef, Callable[[], bytes]]]:
         """As `read_many`, but each file's bytes are asked for by a call, which raises that file's own error."""
         return reads_in_order(self.store, refs)
-
-    def cursors(self, session: str) -> list[Cursor]:
-        """The collector's cursors of the session, streams before runs, each sorted by key."""
-        found = []
-        for folder in _FOLDERS[:2]:
-            for stat in self.store.list(f"{session}/{folder}/"):
-                place, _, name = stat.key[len(f"{session}/{folder}/") :].partition("/")
-                if name.endswith(CURSOR) and "/" not in name:
-                    values = _values(self.store.read(stat.key))
-                    found.append(Cursor(stat.key, folder, place, name.removesuffix(CURSOR), values))
-        return found
 
     def read_index(self, session: str) -> bytes | None:
         """The session's derived index as `write_index` left it, or None."""
@@ -116,8 +119,9 @@ class Zone:
 
     def quarantine(self, session: str, reason: dict[str, Any]) -> None:
         """Note why a session was left out; the note is derived, and a later success clears it."""
-        text = orjson.dumps(reason, option=orjson.OPT_INDENT_2 | orjson.OPT_SORT_KEYS | orjson.OPT_APPEND_NEWLINE)
-        self.store.replace(_quarantine_key(session), text)
+        # The standard encoder: names from a file system may hold surrogates, which others refuse.
+        text = json.dumps(reason, indent=2, sort_keys=True)
+        self.store.replace(_quarantine_key(session), text.encode() + b"\n")
 
     def clear_quarantine(self, session: str) -> None:
         """Take the note back; nothing happens when there is none."""
@@ -125,26 +129,48 @@ class Zone:
 
     def quarantined(self) -> list[str]:
         """Every session with a note, sorted."""
-        names = (stat.key.removeprefix(QUARANTINE) for stat in self.store.children(QUARANTINE)[1])
-        return sorted(unescape_id(name.removesuffix(".json")) for name in names if name.endswith(".json"))
+        found = []
+        for stat in self.store.children(QUARANTINE)[1]:
+            name = stat.key.removeprefix(QUARANTINE)
+            with contextlib.suppress(KeyRefused):  # not a note of ours
+                found.append(unescape_id(name.removesuffix(".json")))
+        return sorted(found)
 
     def quarantine_reason(self, session: str) -> dict[str, Any] | None:
         """The note as `quarantine` took it, or None."""
         try:
-            reason: dict[str, Any] = orjson.loads(self.store.read(_quarantine_key(session)))
+            reason: dict[str, Any] = json.loads(self.store.read(_quarantine_key(session)))
         except ObjectMissing:
             return None
         return reason
 
-    def _landed_in(self, session: str, folder: Folder) -> Iterator[LandedRef]:
-        """Files at exactly the depth where landed files lie: nothing deeper is looked at."""
-        below = f"{session}/{folder}/"
-        for stat in self.store.list(below):
-            place, _, name = stat.key[len(below) :].rpartition("/")
-            found = _LANDED_NAME.fullmatch(name)
-            if found is None or "/" in place or bool(place) == (folder == "provider_body"):
-                continue
-            yield LandedRef(int(found[1]), stat.key, stat.size, folder, place, name, name.partition("-")[0])
+    def _files(self, session: str) -> list[_File]:
+        """Every object at exactly the depth where landed files lie: nothing deeper is looked at."""
+        found = []
+        for folder in _FOLDERS:
+            below = f"{session}/{folder}/"
+            for stat in self.store.list(below):
+                place, _, name = stat.key[len(below) :].rpartition("/")
+                if "/" not in place and bool(place) != (folder == "provider_body"):
+                    found.append(_File(folder, place, name, stat))
+        return found
+
+    def _cursors(self, files: list[_File]) -> list[Cursor]:
+        return [
+            Cursor(stat.key, folder, place, name.removesuffix(CURSOR), _values(self.store.read(stat.key)))
+            for folder, place, name, stat in files
+            if name.endswith(CURSOR) and place
+        ]
+
+
+def _landed(files: list[_File]) -> list[LandedRef]:
+    """Ordered by sequence; of two with one sequence, in the order in which the original walks the folders."""
+    found = [
+        LandedRef(int(match[1]), stat.key, stat.size, folder, place, name, name.partition("-")[0])
+        for folder, place, name, stat in files
+        if (match := _LANDED_NAME.fullmatch(name))
+    ]
+    return sorted(found, key=lambda ref: (ref.seq, _FOLDERS.index(ref.folder), ref.place, ref.name))
 
 
 def _quarantine_key(session: str) -> str:

@@ -33,7 +33,8 @@ def verify_session(zone: Zone, session: str) -> SessionVerification:
     """
     problems: list[Problem] = []
     try:
-        refs, cursors, chain = zone.landed_files(session), zone.cursors(session), zone.chain(session)
+        refs, cursors = zone.landed_files_and_cursors(session)
+        chain = zone.chain(session)
         round_files = chain.rounds()
     except StoreError as error:
         return SessionVerification(session, 0, 0, 0, 0, [unreadable(session, error)])
