@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import msgspec
 
 from flows.console import printable
-from schemas.session_flow import NodeFacts, RelationFacts, UnresolvedFacts, View
+from schemas.session_flow import Ref, View
 
 __all__ = ["conversation_text"]
 
@@ -20,12 +20,31 @@ RANK = {"stream": 0, "epoch": 1, "talk": 2, "run": 3, "llm.call": 4, "segment": 
 OTHER_RANK = 5
 
 
+class _Node(msgspec.Struct):
+    """What the tree needs of a node's facts."""
+
+    kind: str = ""
+    parent: str = ""
+    ref: Ref | None = None
+
+
+class _Relation(msgspec.Struct):
+    type: str = ""
+    quality: str = ""
+
+
+class _Unresolved(msgspec.Struct):
+    kind: str = ""
+    reason: str = ""
+    state: str = ""
+
+
 def conversation_text(view: View) -> str:
     """The readable form of `view`; no newline at the end."""
     through_seq = 0 if view.header is None else view.header.through_seq
-    nodes = {id: msgspec.json.decode(entity.facts, type=NodeFacts) for id, entity in view.nodes.items()}
-    relations = [msgspec.json.decode(entity.facts, type=RelationFacts) for entity in view.relations.values()]
-    entries = [msgspec.json.decode(entity.facts, type=UnresolvedFacts) for _, entity in sorted(view.unresolved.items())]
+    nodes = {id: msgspec.json.decode(entity.facts, type=_Node) for id, entity in view.nodes.items()}
+    relations = [msgspec.json.decode(entity.facts, type=_Relation) for entity in view.relations.values()]
+    entries = [msgspec.json.decode(entity.facts, type=_Unresolved) for _, entity in sorted(view.unresolved.items())]
     still_open = [entry for entry in entries if entry.state == "open"]
     lines = [
         f"conversation  {printable(view.conversation)}",
@@ -51,7 +70,7 @@ def conversation_text(view: View) -> str:
     return "\n".join(lines)
 
 
-def _tree(nodes: dict[str, NodeFacts]) -> Iterator[str]:
+def _tree(nodes: dict[str, _Node]) -> Iterator[str]:
     children: dict[str, list[str]] = {}
     for id, node in nodes.items():
         # A parent that does not stand in the view leaves its children at the top, visible, rather than nowhere.
@@ -61,7 +80,7 @@ def _tree(nodes: dict[str, NodeFacts]) -> Iterator[str]:
     yield from _branch("", children, nodes, depth=0)
 
 
-def _branch(parent: str, children: dict[str, list[str]], nodes: dict[str, NodeFacts], depth: int) -> Iterator[str]:
+def _branch(parent: str, children: dict[str, list[str]], nodes: dict[str, _Node], depth: int) -> Iterator[str]:
     siblings = children.get(parent, [])
     indent = "  " * (depth + 1)
     if depth == DEPTH_SHOWN:
@@ -75,7 +94,7 @@ def _branch(parent: str, children: dict[str, list[str]], nodes: dict[str, NodeFa
         yield f"{indent}… and {len(siblings) - CHILDREN_SHOWN} more"
 
 
-def _order(id: str, node: NodeFacts) -> tuple[int, int, int, int, int, str]:
+def _order(id: str, node: _Node) -> tuple[int, int, int, int, int, str]:
     """Streams first and segments last; within a rank by position, then id; what has no position follows what has
     one."""
     rank = RANK.get(node.kind, OTHER_RANK)
