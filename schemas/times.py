@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import datetime
 import re
+from functools import lru_cache
 
 __all__ = ["NO_TIME", "file_stamp", "format_time", "parse_time"]
 
 NO_TIME = 0
 
 _FORM = re.compile(
-    r"(\d{4})-(\d\d)-(\d\d)T(\d\d?):(\d\d):(\d\d)(?:[.,](\d+))?(?:Z|([+-])(\d\d):(\d\d))",
+    r"(\d{4}-\d\d-\d\d)T(\d\d?):(\d\d):(\d\d)(?:[.,](\d+))?(?:Z|([+-])(\d\d):(\d\d))",
     re.ASCII,
 )
 _DAYS_BEFORE = (0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334)
@@ -34,11 +35,11 @@ def parse_time(text: str) -> int:
     match = _FORM.fullmatch(text)
     if match is None:
         return NO_TIME
-    year, month, day, hour, minute, second, fraction, sign, zone_hour, zone_minute = match.groups()
+    date, hour, minute, second, fraction, sign, zone_hour, zone_minute = match.groups()
     h, m, s = int(hour), int(minute), int(second)
     if h > 23 or m > 59 or s > 59:
         return NO_TIME
-    days = _days_since_epoch(int(year), int(month), int(day))
+    days = _days_since_epoch(date)
     if days is None:
         return NO_TIME
     seconds = days * _DAY + h * 3600 + m * 60 + s
@@ -69,8 +70,10 @@ def file_stamp(value: int) -> str:
     return f"{date[0]:04d}{date[1]:02d}{date[2]:02d}T{clock[0]:02d}{clock[1]:02d}{clock[2]:02d}.{nanoseconds:09d}Z"
 
 
-def _days_since_epoch(year: int, month: int, day: int) -> int | None:
+@lru_cache(maxsize=1024)  # a session's records share few days
+def _days_since_epoch(date: str) -> int | None:
     """Days of the proleptic Gregorian calendar, year 0 included; None for a day that the calendar lacks."""
+    year, month, day = int(date[:4]), int(date[5:7]), int(date[8:])
     if not 1 <= month <= 12:
         return None
     leap = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)

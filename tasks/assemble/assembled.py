@@ -102,7 +102,8 @@ def advance(before: Assembled, index: Index, through: int, subject: Subject) -> 
     segments = cut_segments(talks, streams, tools, spawns, gap=subject.gap, conversation=subject.conversation)
     bodies = join_bodies(index, through, calls, talks)
 
-    # Ids with a slash can meet after escaping, and a body's join looks at every call: both need all nodes written in one order.
+    # Ids with a slash can meet after escaping, and a body's join looks at every call: both need every node written,
+    # in one order.
     whole = before.whole or bool(bodies.landed) or any("/" in name for name in (*calls.touched, *tools.touched))
     if whole and before is not NOTHING:
         raise Restructured
@@ -174,7 +175,7 @@ def _write_calls(nodes: dict[str, bytes], written: list[str], calls: Calls, bodi
     if whole:
         touched = sorted(
             touched,
-            key=lambda name: (node_id("call", name), calls.calls[name].stream, calls.calls[name].fragments[0][:2]),
+            key=lambda name: (node_id("call", name), calls.calls[name].stream, calls.calls[name].fragments[0].place),
         )
     new: set[str] = set()
     for name in touched:

@@ -44,7 +44,7 @@ def join_bodies(index: Index, through: int, calls: Calls, talks: Talks) -> Bodie
     responses = [body for body in distinct.values() if body[1].role == "response"]
     ordered = sorted(
         ((call_id, call) for call_id, call in calls.calls.items() if not call.synthetic),
-        key=lambda item: (item[1].stream, item[1].fragments[0][:2], node_id("call", item[0])),
+        key=lambda item: (item[1].stream, item[1].fragments[0].place, node_id("call", item[0])),
     )
     request_of = _by_name(requests, ordered)
     response_of = _by_name(responses, ordered)

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from .canonical import Delivered
 from .entries import Kind, flag
+from .row import Row
 
 __all__ = ["NO_CALLS", "Call", "Calls", "Fragment", "gather_calls"]
 
@@ -17,7 +18,7 @@ SYNTHETIC = flag("synthetic")
 FINISHED = flag("finished")
 
 
-class Fragment(NamedTuple):
+class Fragment(Row, frozen=True):
     """flags: the record's; container: the node that holds the record; texts, thoughts: block ordinals."""
 
     seq: int
@@ -28,8 +29,12 @@ class Fragment(NamedTuple):
     texts: tuple[int, ...]
     thoughts: tuple[int, ...]
 
+    @property
+    def place(self) -> tuple[int, int]:
+        return self.seq, self.row
 
-class Call(NamedTuple):
+
+class Call(Row, frozen=True):
     """Fragments in (seq, row) order."""
 
     fragments: tuple[Fragment, ...]

@@ -59,6 +59,7 @@ class Checkpoint(NamedTuple):
             {},
             self.assembled.through,
             self.reach,
+            frozenset(),
             False,
         )
 

@@ -214,7 +214,7 @@ def _blocks(parts: Sequence[Part]) -> _Blocks:
 
 
 def _manifest(record: Record) -> BodyManifest | None:
-    """A provider body's manifest stands in its record's last part; a body without a record id has no place in assembly."""
+    """A provider body's manifest stands in its record's last part; a body without a record id has no place."""
     if not record.id or not record.parts or record.parts[-1].k != "data":
         return None
     return body_manifest(record.parts[-1])

@@ -6,18 +6,19 @@ empty epoch of the same id before it, of which only the relation from the epoch 
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import msgspec
 
 from .canonical import Delivered
 from .entries import flag
 from .ids import node_id
+from .row import Row
 
 __all__ = ["NO_EPOCHS", "Epoch", "Epochs", "cut_epochs"]
 
 _CONTEXT_RESET = flag("context_reset")
 
 
-class Epoch(NamedTuple):
+class Epoch(Row, frozen=True):
     """seq, row: its first entry, which is the boundary record when `opened_by_reset`; continues: the record id that the
     boundary names.
     """
@@ -35,7 +36,7 @@ NO_EPOCHS: Epochs = {}
 
 
 def cut_epochs(before: Epochs, delivered: Delivered) -> tuple[Epochs, list[str]]:
-    """Epochs per stream, in order; and for each delivered entry the id of its epoch, "" for an entry without a stream."""
+    """Epochs per stream, in order; and for each delivered entry the id of its epoch, "" where it has no stream."""
     epochs = dict(before)
     homes = [""] * len(delivered.entries)
     for stream, places in delivered.streams.items():
@@ -47,7 +48,7 @@ def cut_epochs(before: Epochs, delivered: Delivered) -> tuple[Epochs, list[str]]
             entry = delivered.entries[place]
             if entry.flags & _CONTEXT_RESET:
                 if current is not None:
-                    rows.append(current._replace(records=count))
+                    rows.append(msgspec.structs.replace(current, records=count))
                 key = entry.record or f"at_{entry.seq}_{entry.row}"
                 current = Epoch(node_id("epoch", stream, key), entry.seq, entry.row, True, entry.continues, 0)
                 count, home = 0, current.id
@@ -57,6 +58,6 @@ def cut_epochs(before: Epochs, delivered: Delivered) -> tuple[Epochs, list[str]]
             homes[place] = home
             count += 1
         assert current is not None  # a stream is delivered with at least one entry
-        rows.append(current._replace(records=count))
+        rows.append(msgspec.structs.replace(current, records=count))
         epochs[stream] = tuple(rows)
     return epochs, homes

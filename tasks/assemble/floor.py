@@ -1,8 +1,9 @@
 """The least that evidence adds to a round, told from the index alone.
 
-A round over the budget is dropped and half of its evidence tried (session-flow specification, section 8). Assembling it only to learn
-that it is too large is the larger part of the work on a long session, so the sizes of lines that are certain to be written are
-added up first: new calls, their messages and thoughts, new tools. What they exceed, the whole round exceeds.
+A round over the budget is dropped and half of its evidence tried (session-flow specification, section 8). On a long
+session, assembling rounds only to learn that they are too large would be most of the work, so the sizes of lines that are
+certain to be written are added up first: new calls, their messages and thoughts, new tools. What they exceed, the whole
+round exceeds.
 """
 
 from __future__ import annotations
@@ -36,35 +37,28 @@ def first_beyond(index: Index, after: int, present: Container[str], met: Contain
     `present` holds the node ids that were published before, `met` the ids of tools that files outside the index named.
     None when no such sequence is certain.
     """
-    sequences = [seq for seq in sorted(index.canonical) if seq > after]
-    repeated = _repeated(index, met)
     total = 0
     new_calls: set[str] = set()
     new_tools: set[str] = set()
-    for seq in sequences:
+    for seq in sorted(index.canonical):
+        if seq <= after:
+            continue
         for entry in index.canonical[seq]:
             if entry.stream:
-                total += _least(entry, present, repeated, new_calls, new_tools)
+                total += _least(entry, index.repeated, present, met, new_calls, new_tools)
         if total > budget:
             return seq
     return None
 
 
-def _repeated(index: Index, met: Container[str]) -> set[str]:
-    """Tool ids with several uses or several results: which of them counts is not certain before all have landed."""
-    uses: set[str] = set()
-    results: set[str] = set()
-    repeated: set[str] = set()
-    for entries in index.canonical.values():
-        for entry in entries:
-            for _, tool, _ in entry.uses:
-                (repeated if tool in uses or tool in met else uses).add(tool)
-            for _, tool in entry.results:
-                (repeated if tool in results else results).add(tool)
-    return repeated
-
-
-def _least(entry: Entry, present: Container[str], repeated: set[str], new_calls: set[str], new_tools: set[str]) -> int:
+def _least(
+    entry: Entry,
+    repeated: Container[str],
+    present: Container[str],
+    met: Container[str],
+    new_calls: set[str],
+    new_tools: set[str],
+) -> int:
     """Bytes of the lines that the entry is certain to add; an escape makes a line longer, never shorter."""
     total = 0
     place = len(f"{entry.seq}{entry.row}")
@@ -83,7 +77,7 @@ def _least(entry: Entry, present: Container[str], repeated: set[str], new_calls:
                 total += len(entry.stream) + len(entry.run)
     for _, tool, name in entry.uses:
         key = node_id("tool", tool)
-        if tool and tool not in repeated and key not in present:
+        if tool and tool not in repeated and tool not in met and key not in present:
             new_tools.add(tool)
             total += _TOOL + 2 * place + len(key) + len(call) + len(name)
     for _, tool in entry.results:

@@ -57,10 +57,11 @@ class Index(NamedTuple):
     lines: dict[int, list[tuple[str, int]]]
     watermark: int
     reach: int
+    repeated: frozenset[str]
     whole: bool
 
 
-EMPTY_INDEX = Index({}, frozenset(), {}, [], {}, {}, {}, {}, 0, 0, True)
+EMPTY_INDEX = Index({}, frozenset(), {}, [], {}, {}, {}, {}, 0, 0, frozenset(), True)
 
 
 def extend(index: Index, landed: Iterable[FileEntries]) -> Index:
@@ -116,8 +117,20 @@ def extend(index: Index, landed: Iterable[FileEntries]) -> Index:
     missing = _resolve(undecided, parents, lineage)
     for found in canonical.values():
         missing.update(_named_elsewhere(found, lineage))
+    repeated = _repeated(canonical)
     return Index(
-        lineage, awaited | missing, resets, files, canonical, changes, bodies, lines, watermark, reach, index.whole
+        lineage,
+        awaited | missing,
+        resets,
+        files,
+        canonical,
+        changes,
+        bodies,
+        lines,
+        watermark,
+        reach,
+        repeated,
+        index.whole,
     )
 
 
@@ -139,7 +152,8 @@ def _resolve(undecided: list[Entry], parents: dict[str, str], lineage: dict[str,
                 missing.add(parent)
                 break
             current = parent
-        # Whatever stands at the end is decided: it has a run, or the walk ended without one (root, missing, or a circle of parents).
+        # Whatever stands at the end is decided: it has a run, or the walk ended without one (at a root, at a record that
+        # is missing, or in a circle of parents).
         run, distance = lineage[current] if path and current != path[-1] else _NO_RUN
         for child in reversed(path):
             distance += 1
@@ -159,6 +173,19 @@ def _resolve(undecided: list[Entry], parents: dict[str, str], lineage: dict[str,
                 continue
         entry.run = run
     return missing
+
+
+def _repeated(canonical: dict[int, list[Entry]]) -> frozenset[str]:
+    uses: set[str] = set()
+    results: set[str] = set()
+    repeated: set[str] = set()
+    for entries in canonical.values():
+        for entry in entries:
+            for _, tool, _ in entry.uses:
+                (repeated if tool in uses else uses).add(tool)
+            for _, tool in entry.results:
+                (repeated if tool in results else results).add(tool)
+    return frozenset(repeated)
 
 
 def _named_elsewhere(entries: list[Entry], lineage: dict[str, tuple[str, int]]) -> set[str]:

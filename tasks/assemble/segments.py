@@ -7,9 +7,9 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
-from typing import NamedTuple
 
 from .ids import at_position, node_id
+from .row import Row
 from .spawns import Spawns
 from .streams import MAIN, Streams
 from .talks import Talk, Talks
@@ -18,7 +18,7 @@ from .tools import Tool, Tools
 __all__ = ["Segment", "cut_segments"]
 
 
-class Segment(NamedTuple):
+class Segment(Row, frozen=True):
     """seq, row: the anchor of its first talk. main, delegated: ids of its talks, on the main stream and on others."""
 
     id: str
@@ -30,7 +30,7 @@ class Segment(NamedTuple):
     delegated: tuple[str, ...]
 
 
-class _Window(NamedTuple):
+class _Window(Row, frozen=True):
     talks: list[str]
     first: int
     last: int

@@ -56,7 +56,7 @@ class SessionAssembly(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Standing:
-    """Where a run stands: what is published, the assembly it came from (`NOTHING` when unknown), and the evidence read."""
+    """Where a run stands: what is published, the assembly it came from (or `NOTHING`), and the evidence read."""
 
     published: Published
     base: Assembled
@@ -184,7 +184,7 @@ class _Run:
             ("session", self.subject.session, header.session),
         ):
             if ours != theirs:
-                detail = f'the chain has {rule} "{theirs}", this run "{ours}"; a chain is one interpretation, so move it away and assemble anew'
+                detail = f'the chain has {rule} "{theirs}", this run "{ours}"; one chain is one interpretation'
                 raise ChainRejected(self.subject.conversation, None, rule, detail)
         return published(view, header.through_seq, header.input_digest)
 
@@ -219,7 +219,7 @@ class _Run:
         found = round_at(head, NOTHING, index, claim.through_seq, self.subject)
         if not isinstance(found, PlannedRound) or found.digest != claim.digest:
             detail = (
-                f"the landed files up to sequence {claim.indexed_seq} no longer give the claimed digest {claim.digest[:12]}; "
+                f"the landed files up to {claim.indexed_seq} no longer give the claimed digest {claim.digest[:12]}; "
                 f"restore the landed files that the claim was made from ({_expected(claim, landed)})"
             )
             raise ClaimUnbuildable(claim.conversation, claim.round, detail)

@@ -9,13 +9,14 @@ from typing import NamedTuple
 
 from .canonical import Delivered
 from .entries import Entry, Kind, Trigger
+from .row import Row
 from .streams import AUXILIARY, MAIN, Streams, role
 from .unresolved import Open, open_reference
 
 __all__ = ["NO_SPAWNS", "Announcement", "Edge", "Spawns", "join_spawns"]
 
 
-class Announcement(NamedTuple):
+class Announcement(Row, frozen=True):
     """An entry that names a child stream. tool: its own tool, else the tool that its first result block answers."""
 
     seq: int
@@ -28,7 +29,7 @@ class Announcement(NamedTuple):
     child: str
 
 
-class Edge(NamedTuple):
+class Edge(Row, frozen=True):
     """tool, batch, parent: what started the child, as far as known; seq, row: the entry that says so."""
 
     child: str

@@ -16,6 +16,7 @@ from .canonical import Delivered
 from .entries import Entry, Kind, Trigger, flag
 from .graph import node
 from .ids import at_position
+from .row import Row
 
 __all__ = ["NO_STEPS", "Notice", "Placed", "Steps", "Summary", "take_steps"]
 
@@ -31,7 +32,7 @@ _CONTROL: tuple[tuple[int, str, str, Attrs | UnsetType], ...] = (
 _ANY_STEP = _RESET | _SUMMARY | _ACK | _EXTERNAL | _INJECTED | sum(bit for bit, *_ in _CONTROL)
 
 
-class Notice(NamedTuple):
+class Notice(Row, frozen=True):
     """A completion notification: the child or the tool that it names."""
 
     seq: int
@@ -40,7 +41,7 @@ class Notice(NamedTuple):
     tool: str
 
 
-class Summary(NamedTuple):
+class Summary(Row, frozen=True):
     """A reset's summary and the record that it stands under."""
 
     seq: int
@@ -48,7 +49,7 @@ class Summary(NamedTuple):
     parent: str
 
 
-class Placed(NamedTuple):
+class Placed(Row, frozen=True):
     seq: int
     row: int
     container: str

@@ -6,9 +6,12 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import msgspec
+
 from .canonical import Delivered
 from .entries import Kind, flag
 from .index import Restructured
+from .row import Row
 
 __all__ = ["AUXILIARY", "CHILD", "MAIN", "NO_STREAMS", "Stream", "Streams", "follow_streams", "role"]
 
@@ -17,7 +20,7 @@ _AUXILIARY = flag("auxiliary")
 _AS_AUXILIARY, _AS_CHILD = 1, 2
 
 
-class Stream(NamedTuple):
+class Stream(Row, frozen=True):
     """seq, row: its first entry. last: its latest time in nanoseconds, 0 = none."""
 
     seq: int
@@ -78,8 +81,8 @@ def follow_streams(before: Streams, delivered: Delivered) -> Streams:
             streams[name] = Stream(start.seq, start.row, len(places), latest)
         else:
             if latest and (not known.last or latest > known.last):
-                known = known._replace(last=latest)
-            streams[name] = known._replace(records=known.records + len(places))
+                known = msgspec.structs.replace(known, last=latest)
+            streams[name] = msgspec.structs.replace(known, records=known.records + len(places))
     after = Streams(streams, labels, announced, title, first, last)
     if announced != before.announced and any(role(before, name) != role(after, name) for name in before.streams):
         raise Restructured

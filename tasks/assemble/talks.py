@@ -9,11 +9,14 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import msgspec
+
 from .canonical import Delivered
 from .entries import Entry, Trigger
 from .epochs import Epochs
 from .ids import node_id
 from .index import Restructured
+from .row import Row
 from .streams import CHILD, Streams, role
 
 __all__ = ["NO_TALKS", "Run", "Talk", "Talks", "place_talks"]
@@ -21,7 +24,7 @@ __all__ = ["NO_TALKS", "Run", "Talk", "Talks", "place_talks"]
 _SOME, _EXTERNAL = 1, 2
 
 
-class Talk(NamedTuple):
+class Talk(Row, frozen=True):
     """seq, row: its anchor, the lowest position placed in it. first, last: the times of the entries that belong to its
     runs, 0 = none.
     """
@@ -35,7 +38,7 @@ class Talk(NamedTuple):
     last: int
 
 
-class Run(NamedTuple):
+class Run(Row, frozen=True):
     """seq, row: its anchor; prompt: the run that the anchor's record itself names; opens: whether it is its talk's
     first.
     """
@@ -103,14 +106,15 @@ def place_talks(
                         node_id("run", talk_id, name), talk_id, not talk.runs, entry.seq, entry.row, entry.own_run
                     )
                     runs[stream, name] = run
-                    talks[talk_id] = talk._replace(runs=talk.runs + 1)
+                    talks[talk_id] = msgspec.structs.replace(talk, runs=talk.runs + 1)
                 known[name] = run
             containers[place] = run.node
             if entry.ts:
                 _widen(bounds, run.talk, entry)
         for widened, (first, last) in bounds.items():
             talk = talks[widened]
-            talks[widened] = talk._replace(
+            talks[widened] = msgspec.structs.replace(
+                talk,
                 first=first if not talk.first else min(first, talk.first),
                 last=last if not talk.last else max(last, talk.last),
             )

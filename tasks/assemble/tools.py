@@ -10,11 +10,16 @@ from typing import NamedTuple
 
 from .canonical import Delivered
 from .entries import Entry
+from .row import Row
 
 __all__ = ["NO_TOOLS", "Result", "Tool", "Tools", "Use", "join_tools"]
 
 
-class Use(NamedTuple):
+Place = tuple[str, int, int, int]
+"""(stream, seq, row, block): the order in which the first use and the first result are found."""
+
+
+class Use(Row, frozen=True):
     """call: the call id of the record that holds the use; ts in nanoseconds, 0 = none."""
 
     stream: str
@@ -26,8 +31,12 @@ class Use(NamedTuple):
     container: str
     ts: int
 
+    @property
+    def place(self) -> Place:
+        return self.stream, self.seq, self.row, self.block
 
-class Result(NamedTuple):
+
+class Result(Row, frozen=True):
     stream: str
     seq: int
     row: int
@@ -35,8 +44,12 @@ class Result(NamedTuple):
     batch: str
     ts: int
 
+    @property
+    def place(self) -> Place:
+        return self.stream, self.seq, self.row, self.block
 
-class Tool(NamedTuple):
+
+class Tool(Row, frozen=True):
     """results: how many there are; `result` is the first."""
 
     use: Use | None
@@ -44,12 +57,15 @@ class Tool(NamedTuple):
     results: int
 
     @property
-    def met(self) -> tuple[str, int, int, int]:
-        """(stream, seq, row, block) where the id is met first, be it by its use or by its result."""
-        return min(place[:4] for place in (self.use, self.result) if place is not None)
+    def met(self) -> Place:
+        """Where the id is met first, be it by its use or by its result."""
+        return min(block.place for block in (self.use, self.result) if block is not None)
 
     @property
     def stream(self) -> str:
+        """The stream where the id is met first."""
+        if self.use is not None and (self.result is None or self.use.stream == self.result.stream):
+            return self.use.stream  # nearly every tool
         return self.met[0]
 
     @property
@@ -79,8 +95,8 @@ def join_tools(before: Tools, delivered: Delivered, containers: list[str]) -> To
                 known = tools.get(tool_id)
                 if known is None:
                     tools[tool_id] = Tool(use, None, 0)
-                elif known.use is None or use[:4] < known.use[:4]:
-                    tools[tool_id] = known._replace(use=use)
+                elif known.use is None or use.place < known.use.place:
+                    tools[tool_id] = Tool(use, known.result, known.results)
                 touched[tool_id] = None
         for block, tool_id in entry.results:
             if tool_id:
@@ -94,7 +110,7 @@ def _add_result(tools: dict[str, Tool], tool_id: str, block: int, entry: Entry) 
     known = tools.get(tool_id)
     if known is None:
         tools[tool_id] = Tool(None, result, 1)
-    elif known.result is None or result[:4] < known.result[:4]:
+    elif known.result is None or result.place < known.result.place:
         tools[tool_id] = Tool(known.use, result, known.results + 1)
     else:
-        tools[tool_id] = known._replace(results=known.results + 1)
+        tools[tool_id] = Tool(known.use, known.result, known.results + 1)

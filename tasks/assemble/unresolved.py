@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from .ids import unresolved_id
+from .row import Row
 
 __all__ = ["Open", "open_reference"]
 
 
-class Open(NamedTuple):
+class Open(Row, frozen=True):
     kind: str
     ref: str
     reason: str
