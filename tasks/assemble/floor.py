@@ -1,9 +1,9 @@
 """The least that evidence adds to a round, told from the index alone.
 
 A round over the budget is dropped and half of its evidence tried (session-flow specification, section 8). On a long
-session, assembling rounds only to learn that they are too large would be most of the work, so the sizes of lines that are
-certain to be written are added up first: new calls, their messages and thoughts, new tools. What they exceed, the whole
-round exceeds.
+session, assembling rounds only to learn that they are too large would be most of the work, so the sizes of lines that
+are certain to be written are added up first: new calls, their messages and thoughts, new tools. What they exceed, the
+whole round exceeds.
 """
 
 from __future__ import annotations

@@ -152,8 +152,8 @@ def _resolve(undecided: list[Entry], parents: dict[str, str], lineage: dict[str,
                 missing.add(parent)
                 break
             current = parent
-        # Whatever stands at the end is decided: it has a run, or the walk ended without one (at a root, at a record that
-        # is missing, or in a circle of parents).
+        # Whatever stands at the end is decided: it has a run, or the walk ended without one (at a root, at a record
+        # that is missing, or in a circle of parents).
         run, distance = lineage[current] if path and current != path[-1] else _NO_RUN
         for child in reversed(path):
             distance += 1
