@@ -1,0 +1,83 @@
+"""The error tree: one root, two answers to "try again?", facts that survive pickling."""
+
+from __future__ import annotations
+
+import inspect
+import pickle
+
+import pytest
+
+from schemas import errors
+from schemas.errors import (
+    ChainRejected,
+    ClaimUnbuildable,
+    ConfigurationRejected,
+    KeyRefused,
+    ObjectExists,
+    ObjectMissing,
+    ObjectTooLarge,
+    RejectedData,
+    RoundRejected,
+    SessionDataRejected,
+    SessionmillError,
+    SessionRejected,
+    StoreUnavailable,
+    TerminalError,
+    TransientError,
+    WrongUse,
+)
+
+KINDS = [kind for _, kind in inspect.getmembers(errors, inspect.isclass) if issubclass(kind, SessionmillError)]
+
+RAISED: list[SessionmillError] = [
+    StoreUnavailable("a/b", "read", "connection reset"),
+    WrongUse("--shard-bytes must be positive"),
+    ConfigurationRejected("zone_urll: unknown key"),
+    ObjectMissing("a/b"),
+    ObjectExists("a/b"),
+    KeyRefused("../b", "leaves the root"),
+    ObjectTooLarge("a/b", 9, 8),
+    SessionDataRejected("x.sd", 3, "undecodable", "no JSON token at byte 0"),
+    RoundRejected("r000002-ab.sf", 7, "duplicate_id", "call/msg_02"),
+    ChainRejected("r000002-ab.sf", None, "order", "round 2 cannot follow round 0"),
+    SessionRejected("s1", None, "no_records", "no landed records"),
+    ClaimUnbuildable("c1", 4, "sequence 12 is gone"),
+]
+
+
+@pytest.mark.parametrize("error", RAISED, ids=lambda error: type(error).__name__)
+def test_pickling_keeps_type_sentence_and_fields(error: SessionmillError) -> None:
+    again = pickle.loads(pickle.dumps(error))
+    assert type(again) is type(error)
+    assert str(again) == str(error)
+    assert vars(again) == vars(error)
+
+
+@pytest.mark.parametrize("error", RAISED, ids=lambda error: type(error).__name__)
+def test_every_error_is_one_printable_line(error: SessionmillError) -> None:
+    assert str(error)
+    assert str(error).isprintable()
+
+
+def test_only_an_unavailable_store_is_worth_another_try() -> None:
+    assert [type(error) for error in RAISED if isinstance(error, TransientError)] == [StoreUnavailable]
+    assert all(isinstance(error, TransientError) is not isinstance(error, TerminalError) for error in RAISED)
+
+
+def test_rejected_data_names_file_row_and_rule() -> None:
+    sentence = str(RoundRejected("r000002-ab.sf", 7, "duplicate_id", "call/msg_02"))
+    assert sentence.startswith("r000002-ab.sf row 7: duplicate_id: call/msg_02 — ")
+
+
+def test_rule_about_the_whole_file_has_no_row() -> None:
+    assert str(SessionDataRejected("x.sd", None, "no_end", "cut short")).startswith("x.sd: no_end: cut short — ")
+
+
+def test_the_tree_drawn_in_the_docstring_holds_every_kind() -> None:
+    drawn = [line.strip(" │├└─").split()[0] for line in (errors.__doc__ or "").splitlines() if "─ " in line]
+    assert sorted(drawn) == sorted(kind.__name__ for kind in KINDS if kind is not SessionmillError)
+
+
+def test_kinds_of_rejected_data_are_told_apart_by_type() -> None:
+    kinds = {SessionDataRejected, RoundRejected, ChainRejected, SessionRejected}
+    assert set(RejectedData.__subclasses__()) == kinds
