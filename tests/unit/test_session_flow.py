@@ -319,10 +319,15 @@ def test_facts_escape_what_rounds_never_hold_raw() -> None:
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=6)
 REFS = st.builds(Ref, st.integers(1, 9), st.integers(1, 2**64 - 1), st.none() | st.integers(-1, 3))
+ATTRS = st.dictionaries(TEXT, TEXT | st.integers() | st.lists(TEXT), max_size=3)
 NODES = st.builds(
-    NodeFacts, kind=TEXT, parent=TEXT, ref=st.none() | REFS, refs=st.lists(REFS, max_size=2).map(tuple),
-    attrs=st.dictionaries(TEXT, TEXT | st.integers() | st.lists(TEXT), max_size=3).map(lambda attrs: Raw(encode_attrs({**attrs}))),
-)  # fmt: skip
+    NodeFacts,
+    kind=TEXT,
+    parent=TEXT,
+    ref=st.none() | REFS,
+    refs=st.lists(REFS, max_size=2).map(tuple),
+    attrs=ATTRS.map(lambda attrs: Raw(encode_attrs({**attrs}))),
+)
 IDS = TEXT.filter(bool)
 
 
