@@ -56,8 +56,11 @@ class _Schema(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class _Held:
+    """A body's record; `depth` counts the copies between it and a body without one."""
+
     manifest: _Manifest
     parts: tuple[Part, ...]
+    depth: int
 
 
 class _NotRebuilt(Exception):
@@ -87,30 +90,35 @@ class BodyCheck:
         manifest = _manifest_of(record)
         if manifest is None or not record.id or record.id in self._held:
             return
-        held = self._held[record.id] = _Held(manifest, record.parts[:-1])
+        held = _Held(manifest, record.parts[:-1], self._depth(manifest))
         try:
-            self._keep(record.id, self._rebuild(held, 0))
+            self._keep(record.id, self._rebuild(held))
         finally:
+            self._held[record.id] = held
             for part in held.parts:
                 if part.k == "data" and part.data is not msgspec.UNSET:
                     self._pieces.setdefault(hashlib.sha256(part.data).hexdigest(), part)
 
-    def _rebuild(self, held: _Held, depth: int) -> bytes:
+    def _depth(self, manifest: _Manifest) -> int:
+        copies = (segment.copy.from_ for segment in manifest.segments or () if segment.copy is not None)
+        return max((self._held[base].depth + 1 for base in copies if base in self._held), default=0)
+
+    def _rebuild(self, held: _Held) -> bytes:
         manifest = held.manifest
         if not 0 <= manifest.bytes <= MAX_BYTES:
             raise _NotRebuilt(f"it claims {manifest.bytes} bytes, and a body has at most {MAX_BYTES}")
-        if depth > MAX_DEPTH:
+        if held.depth > MAX_DEPTH:
             raise _NotRebuilt(f"more than {MAX_DEPTH} copies lie between it and a body without one")
         body = bytearray()
         for segment in manifest.segments or ():
-            body += self._segment(held, segment, depth)
+            body += self._segment(held, segment)
             if len(body) > manifest.bytes:
                 raise _NotRebuilt(f"it comes to more than the {manifest.bytes} bytes it claims")
         if len(body) != manifest.bytes or hashlib.sha256(body).hexdigest() != manifest.sha256:
             raise _NotRebuilt(f"it comes to {len(body)} bytes that do not match its digest")
         return bytes(body)
 
-    def _segment(self, held: _Held, segment: _Segment, depth: int) -> bytes:
+    def _segment(self, held: _Held, segment: _Segment) -> bytes:
         match segment:
             case _Segment(lit=str(text), part=None, piece=None, copy=None):
                 return text.encode("utf-8", "surrogatepass")
@@ -123,18 +131,18 @@ class BodyCheck:
                     raise _NotRebuilt(f"no earlier record holds piece {digest[:12]}")
                 return _part_bytes(self._pieces[digest])
             case _Segment(lit=None, part=None, piece=None, copy=_Copy() as copy):
-                return self._copied(copy, held, depth)
+                return self._copied(copy)
         raise _NotRebuilt("a segment is not exactly one of lit, part, piece and copy")
 
-    def _copied(self, copy: _Copy, held: _Held, depth: int) -> bytes:
+    def _copied(self, copy: _Copy) -> bytes:
         base = self._held.get(copy.from_)
-        if base is None or base is held:
+        if base is None:
             raise _NotRebuilt(f"it copies from {copy.from_}, which no earlier record holds")
         if base.manifest.sha256 != copy.sha256 or not 0 <= copy.len <= base.manifest.bytes:
             raise _NotRebuilt(f"it copies from {copy.from_} with a digest or length that body does not have")
         whole = self._rebuilt.get(copy.from_)
         if whole is None:
-            whole = self._rebuild(base, depth + 1)
+            whole = self._rebuild(base)
             self._keep(copy.from_, whole)
         return whole[: copy.len]
 
