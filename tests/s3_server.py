@@ -75,6 +75,7 @@ class S3Server:
 
 def start(folder: Path, *, buckets: tuple[str, ...] = ("zone",), port: int | None = None) -> S3Server:
     """Start a server that keeps its data in `folder`, wait until it answers, and return it."""
+    folder = folder.resolve()
     data = folder / "data"
     data.mkdir(parents=True, exist_ok=True)
     access_key, secret_key = secrets.token_hex(10), secrets.token_hex(20)
@@ -98,12 +99,17 @@ def start(folder: Path, *, buckets: tuple[str, ...] = ("zone",), port: int | Non
         "-admin.ui=false",
         "-s3.port.iceberg=0",
         "-s3.port.lance=0",
+        # Sockets it would otherwise leave in /tmp; relative, because a socket's path may only have about 100 characters.
+        "-s3.localSocket=s3.sock",
+        "-filer.localSocket=filer.sock",
         *(f"-{flag}={number}" for flag, number in zip(PORT_FLAGS, others, strict=True)),
     ]
     log = folder / "weed.log"
     with log.open("wb") as sink:
         # A session of its own: a Ctrl-C at the terminal reaches us, and we stop the server in order.
-        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=sink, stderr=sink, start_new_session=True)
+        process = subprocess.Popen(
+            command, cwd=folder, stdin=subprocess.DEVNULL, stdout=sink, stderr=sink, start_new_session=True
+        )
     server = S3Server(listen, access_key, secret_key, process, log)
     try:
         _wait_until_ready(server, buckets)
