@@ -99,7 +99,7 @@ def start(folder: Path, *, buckets: tuple[str, ...] = ("zone",), port: int | Non
         "-admin.ui=false",
         "-s3.port.iceberg=0",
         "-s3.port.lance=0",
-        # Sockets it would otherwise leave in /tmp; relative, because a socket's path may only have about 100 characters.
+        # Sockets it would leave in /tmp; relative, because a socket's path has at most about 100 characters.
         "-s3.localSocket=s3.sock",
         "-filer.localSocket=filer.sock",
         *(f"-{flag}={number}" for flag, number in zip(PORT_FLAGS, others, strict=True)),
