@@ -6,6 +6,7 @@ data is printed with its control characters escaped, so that no id or title can 
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -78,7 +79,12 @@ def columns(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
 
 def write_json(value: Any) -> None:
     """`value` on standard output as indented JSON."""
-    typer.echo(orjson.dumps(value, option=orjson.OPT_INDENT_2).decode())
+    try:
+        text = orjson.dumps(value, option=orjson.OPT_INDENT_2).decode()
+    except TypeError:
+        # A file name that is not UTF-8 is a string that only the standard encoder writes, as escapes.
+        text = json.dumps(value, indent=2)
+    typer.echo(text)
 
 
 class Bar(Protocol):

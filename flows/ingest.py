@@ -3,11 +3,9 @@
 `python -m flows.ingest` serves the flow to a Prefect server, hourly; `sessionmill run ingest` runs it here and now.
 """
 
-from __future__ import annotations
+# No postponed annotations here: a served flow is pickled with the globals that its code names, its annotations' not.
 
 import asyncio
-from collections.abc import Callable
-from contextvars import ContextVar
 from typing import Any
 
 from prefect import flow
@@ -17,27 +15,28 @@ from prefect.states import Completed, Failed
 
 from flows.settings import Settings, load_settings, open_zone
 from flows.summary import IngestParameters, IngestSummary
+from flows.watch import watcher
 from tasks.ingest import Shard, plan_shards
 from tasks.ingest.outcome import SessionOutcome
+from tasks.ingest.session import BAD_DATA, quarantine_nameless
 from tasks.ingest.task import Finished, ingest_shard
 
-__all__ = ["SUMMARY_KEY", "WATCHER", "Watcher", "ingest", "serve"]
+__all__ = ["SUMMARY_KEY", "ingest", "serve"]
 
 SUMMARY_KEY = "ingest-summary"
-
-Watcher = Callable[[int, SessionOutcome | None], None]
-WATCHER: ContextVar[Watcher] = ContextVar("WATCHER", default=lambda sessions, outcome: None)
-"""Told how many sessions there are, with None when they are listed and then with each outcome."""
 
 
 @flow(name="ingest", persist_result=False)
 async def ingest(parameters: IngestParameters) -> State[Any]:
     """Assemble and verify every wanted session; ends Failed when any is bad, after all the others are done."""
-    watch = WATCHER.get()
+    watch = watcher()
     settings = load_settings()
-    sizes = await asyncio.to_thread(landed_sizes, parameters, settings)
-    watch(len(sizes), None)
-    finished = Finished(lambda outcome: watch(len(sizes), outcome))
+    sizes, nameless = await asyncio.to_thread(list_sessions, parameters, settings)
+    sessions = len(sizes) + len(nameless)
+    watch(sessions, None)
+    finished = Finished(lambda outcome: watch(sessions, outcome))
+    for outcome in nameless:
+        finished.add(outcome)
     options = parameters.options()
     free = asyncio.Semaphore(parameters.workers)
 
@@ -61,16 +60,28 @@ async def ingest(parameters: IngestParameters) -> State[Any]:
     return Completed(message=summary.sentence, data=summary)
 
 
-def landed_sizes(parameters: IngestParameters, settings: Settings) -> dict[str, int]:
-    """Landed bytes of every wanted session of the zone."""
+def list_sessions(parameters: IngestParameters, settings: Settings) -> tuple[dict[str, int], list[SessionOutcome]]:
+    """Landed bytes of every wanted session, and those that are bad already: their names are not even text.
+
+    A session that cannot be listed counts 0 bytes; its task then says why.
+    """
     zone = open_zone(parameters.zone, settings)
-    wanted = filter(parameters.wanted, zone.sessions())
-    return {session: sum(ref.size for ref in zone.landed_files(session)) for session in wanted}
+    sizes: dict[str, int] = {}
+    nameless: list[SessionOutcome] = []
+    for session in filter(parameters.wanted, zone.sessions()):
+        try:
+            session.encode()
+            sizes[session] = sum(ref.size for ref in zone.landed_files(session))
+        except UnicodeEncodeError:
+            nameless.append(quarantine_nameless(zone, session))
+        except BAD_DATA:
+            sizes[session] = 0
+    return sizes, nameless
 
 
 def serve() -> None:
     """Serve the flow to the Prefect server that `PREFECT_API_URL` names, hourly, until stopped."""
-    ingest.serve(name="hourly", cron="0 * * * *", parameters={"parameters": {}})
+    ingest.serve(name="served", cron="0 * * * *", parameters={"parameters": {}})
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ import typer
 
 from flows.console import INTERRUPTED, TERMINATED, progress, write_json
 from flows.summary import IngestParameters, IngestSummary
+from flows.watch import watched_by
 from tasks.ingest.outcome import SessionOutcome
 
 __all__ = ["print_summary", "run_ingest_flow", "run_until_signal"]
@@ -47,7 +48,7 @@ def run_ingest_flow(parameters: IngestParameters, again: Callable[[], bool] = la
 
 
 async def _ingest(parameters: IngestParameters) -> IngestSummary:
-    from flows.ingest import WATCHER, ingest
+    from flows.ingest import ingest
 
     with progress("ingest") as bar:
 
@@ -57,11 +58,8 @@ async def _ingest(parameters: IngestParameters) -> IngestSummary:
             else:
                 bar.advance(outcome.session)
 
-        token = WATCHER.set(watch)
-        try:
+        with watched_by(watch):
             state = await ingest(parameters, return_state=True)
-        finally:
-            WATCHER.reset(token)
     result: object = await state.aresult(raise_on_failure=False)
     if isinstance(result, BaseException):
         raise result

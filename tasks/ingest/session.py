@@ -17,7 +17,7 @@ from tasks.assemble import AssembleOptions, SessionAssembly, assemble_session
 from tasks.ingest.outcome import REASONS_KEPT, IngestOptions, Reason, SessionOutcome
 from tasks.verify import verify_session
 
-__all__ = ["BAD_DATA", "ingest_session"]
+__all__ = ["BAD_DATA", "ingest_session", "quarantine_nameless"]
 
 BAD_DATA = (RejectedData, ClaimUnbuildable, KeyRefused, ObjectTooLarge)
 """Errors that set one session aside; any other is about the system, and stops what it meets."""
@@ -33,12 +33,12 @@ class _Memory(BaseModel):
 
 def ingest_session(zone: Zone, session: str, options: IngestOptions) -> SessionOutcome:
     """Bring `session` up to its landed evidence. Bad data is an outcome; what is not the data's fault is raised."""
-    known = _recall(zone, session)
-    if known is not None:
-        return known
     assembly: SessionAssembly | None = None
     reasons: list[Reason] = []
     try:
+        known = _recall(zone, session)
+        if known is not None:
+            return known
         assembly = assemble_session(
             zone, session, AssembleOptions(now=options.now, max_round_bytes=options.max_round_bytes)
         )
@@ -51,11 +51,26 @@ def ingest_session(zone: Zone, session: str, options: IngestOptions) -> SessionO
     reasons += [reason for reason in found if (reason.file, reason.row, reason.rule) not in places]
     outcome = _outcome(session, assembly, verification.records, reasons)
     if reasons:
-        zone.quarantine(session, {"problems": outcome.problems, "reasons": [r.model_dump() for r in outcome.reasons]})
+        _quarantine(zone, outcome)
     else:
         zone.clear_quarantine(session)
         _remember(zone, outcome)
     return outcome
+
+
+def quarantine_nameless(zone: Zone, session: str) -> SessionOutcome:
+    """Set aside a session whose folder's name is not UTF-8, under its name with escapes; no key leads to its files."""
+    name = session.encode("utf-8", "backslashreplace").decode()
+    detail = "the name of the session's folder is not UTF-8 text; rename it"
+    reason = Reason(file=name, row=None, rule="unreadable", detail=detail)
+    outcome = SessionOutcome(session=name, problems=1, reasons=[reason])
+    _quarantine(zone, outcome)
+    return outcome
+
+
+def _quarantine(zone: Zone, outcome: SessionOutcome) -> None:
+    reasons = [reason.model_dump() for reason in outcome.reasons]
+    zone.quarantine(outcome.session, {"problems": outcome.problems, "reasons": reasons})
 
 
 def _outcome(session: str, assembly: SessionAssembly | None, records: int, reasons: list[Reason]) -> SessionOutcome:
@@ -79,8 +94,10 @@ def _outcome(session: str, assembly: SessionAssembly | None, records: int, reaso
 def _reason(session: str, error: TerminalError) -> Reason:
     if isinstance(error, RejectedData):
         return Reason(file=error.file, row=error.row, rule=error.rule, detail=error.detail)
-    key = getattr(error, "key", session)
-    return Reason(file=key, row=None, rule=type(error).__name__, detail=str(error))
+    # Verification calls what cannot be read by this name, too.
+    rule = "claim" if isinstance(error, ClaimUnbuildable) else "unreadable"
+    file = error.key if isinstance(error, ObjectTooLarge) else session
+    return Reason(file=file, row=None, rule=rule, detail=str(error))
 
 
 def _recall(zone: Zone, session: str) -> SessionOutcome | None:
