@@ -71,7 +71,8 @@ class LocalStore:
             except FileExistsError:
                 raise ObjectExists(key) from None
             finally:
-                os.unlink(temporary)
+                with contextlib.suppress(FileNotFoundError):  # swept by somebody
+                    os.unlink(temporary)
             _sync_folder(os.path.dirname(path))
 
     def replace(self, key: str, data: bytes) -> None:
