@@ -18,7 +18,7 @@ from schemas.verdict import check_bytes
 from storage.zone import Zone
 from tasks.assemble import AssembleOptions, assemble_session
 from tasks.ingest.session import BAD_DATA
-from tasks.verify import verify_session
+from tasks.verify import verifiable, verify_session
 
 __all__ = ["assemble_zone", "check_files", "fold_conversation", "verify_zone"]
 CHECKED = (".sd", ".sf")
@@ -32,7 +32,7 @@ def assemble_zone(url: str, session: str | None, max_round_bytes: int | None, no
     assembled = []
     rejected: list[tuple[str, TerminalError]] = []
     with progress("assemble") as bar:
-        names = _sessions(zone, session)
+        names = _chosen(zone, zone.sessions(), session)
         bar.start(len(names))
         for name in names:
             try:
@@ -60,7 +60,7 @@ def verify_zone(url: str, session: str | None, *, json: bool) -> int:
     zone = open_zone(url)
     found = []
     with progress("verify") as bar:
-        names = _sessions(zone, session)
+        names = _chosen(zone, verifiable(zone), session)
         bar.start(len(names))
         for name in names:
             found.append(verify_session(zone, name))
@@ -111,8 +111,7 @@ def check_files(files: Iterable[str], *, json: bool) -> int:
     return DONE if all(verdict.accepted for verdict in verdicts) else PROBLEMS
 
 
-def _sessions(zone: Zone, session: str | None) -> list[str]:
-    sessions = zone.sessions()
+def _chosen(zone: Zone, sessions: list[str], session: str | None) -> list[str]:
     if session is None:
         return sessions
     if session not in sessions:

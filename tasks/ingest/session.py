@@ -123,8 +123,9 @@ def _remember(zone: Zone, outcome: SessionOutcome) -> None:
 def _depends_on(zone: Zone, session: str, conversation: str) -> str:
     """A digest of what the outcome was made from. Landed files are written once: key and size stand for the bytes."""
     evidence = hashlib.sha256(MEMORY_VERSION)
-    lines = [f"{ref.key} {ref.size}" for ref in zone.landed_files(session)]
-    lines += [f"{cursor.key} {sorted(cursor.values.items())}" for cursor in zone.cursors(session)]
+    refs, cursors = zone.landed_files_and_cursors(session)
+    lines = [f"{ref.key} {ref.size}" for ref in refs]
+    lines += [f"{cursor.key} {sorted(cursor.values.items())}" for cursor in cursors]
     lines += [f"{each.name} {each.size}" for each in zone.chain(conversation).rounds()] if conversation else []
     for line in lines:
         evidence.update(b"\n" + line.encode())
