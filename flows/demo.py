@@ -6,6 +6,8 @@ has. The second run adds a round to the one conversation that the file belongs t
 
 from __future__ import annotations
 
+import shutil
+import sys
 from pathlib import Path
 
 import typer
@@ -47,8 +49,13 @@ def run_demo(folder: Path, *, json: bool) -> int:
     print_summary(summary, json=json)
     if not json:
         typer.echo(f"\n{conversation_text(zone.chain(SHOWN).fold())}")
-        typer.echo(_WHERE.format(zone=folder))
+        typer.echo(_WHERE.format(zone=folder, sessionmill=_command()))
     return summary.exit_code
+
+
+def _command() -> str:
+    """How the reader can call us again: by name, or, from an environment that is not active, as we were called."""
+    return "sessionmill" if shutil.which("sessionmill") else sys.argv[0]
 
 
 def _land(store: ObjectStore, files: list[File], folder: Path) -> None:
@@ -67,6 +74,6 @@ where things are
   {zone}/SESSION/streams/…/*.sd            the landed evidence, never rewritten
   {zone}/_conversations/SESSION/rounds/    the rounds, an append-only chain
 try
-  sessionmill fold {zone} kite-festival
-  sessionmill verify {zone}
-  sessionmill check {zone}/_conversations/*/rounds/*.sf"""
+  {sessionmill} fold {zone} kite-festival
+  {sessionmill} verify {zone}
+  {sessionmill} check {zone}/_conversations/*/rounds/*.sf"""
