@@ -72,7 +72,8 @@ def print_summary(summary: IngestSummary, *, json: bool) -> None:
     if json:
         write_json(summary.model_dump(mode="json"))
         return
-    typer.echo(summary.text())
+    if summary.sessions:
+        typer.echo(summary.text())
     for line in summary.complaints():
         typer.echo(line)
     typer.echo(summary.sentence)

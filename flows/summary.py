@@ -174,10 +174,9 @@ class IngestSummary(BaseModel):
         return lines
 
     def text(self) -> str:
-        """The summary table as aligned columns."""
+        """The summary table as aligned columns; there is at least one session."""
         rows = self.rows()
-        header = list(rows[0]) if rows else ["session"]
-        return columns(header, [list(row.values()) for row in rows])
+        return columns(list(rows[0]), [list(row.values()) for row in rows])
 
 
 def _counted(number: int, noun: str) -> str:

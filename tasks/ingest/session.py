@@ -1,8 +1,8 @@
 """Ingest one session: assemble it, verify it, and set it aside with its reasons when it is bad.
 
 What was found good is remembered beside the session's index, under a digest of all it depended on: the landed files'
-keys and sizes, the cursors, and the chain's rounds. While those stand, a later run only lists them. The memory is
-derived: without it the session is assembled (no round comes of it) and verified once more.
+keys and sizes, the cursors, the chain's rounds, and the interpretation. While those stand, a later run only lists
+them. The memory is derived: without it the session is assembled (no round comes of it) and verified once more.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from pydantic import BaseModel, ValidationError
 from schemas.errors import ClaimUnbuildable, KeyRefused, ObjectMissing, ObjectTooLarge, RejectedData, TerminalError
 from storage.zone import Zone
 from tasks.assemble import AssembleOptions, SessionAssembly, assemble_session
+from tasks.assemble.policy import IDLE_GAP, PARSER, policy
 from tasks.ingest.outcome import REASONS_KEPT, IngestOptions, Reason, SessionOutcome
 from tasks.verify import verify_session
 
@@ -23,7 +24,7 @@ BAD_DATA = (RejectedData, ClaimUnbuildable, KeyRefused, ObjectTooLarge)
 """Errors that set one session aside; any other is about the system, and stops what it meets."""
 
 MEMORY = "index/sessionmill.ingested"
-MEMORY_VERSION = b"1"
+MEMORY_VERSION = 1
 
 
 class _Memory(BaseModel):
@@ -121,8 +122,9 @@ def _remember(zone: Zone, outcome: SessionOutcome) -> None:
 
 
 def _depends_on(zone: Zone, session: str, conversation: str) -> str:
-    """A digest of what the outcome was made from. Landed files are written once: key and size stand for the bytes."""
-    evidence = hashlib.sha256(MEMORY_VERSION)
+    """A digest of what the outcome was made from, and by which interpretation. Landed files are written once: key and
+    size stand for the bytes."""
+    evidence = hashlib.sha256(f"{MEMORY_VERSION} {PARSER} {policy(IDLE_GAP)}".encode())
     refs, cursors = zone.landed_files_and_cursors(session)
     lines = [f"{ref.key} {ref.size}" for ref in refs]
     lines += [f"{cursor.key} {sorted(cursor.values.items())}" for cursor in cursors]
