@@ -96,8 +96,8 @@ def extend(index: Index, landed: Iterable[FileEntries]) -> Index:
                     continue
                 if record in awaited:
                     raise Restructured
-                if entry.run:
-                    lineage[record] = (entry.run, 0)
+                if entry.own_run:
+                    lineage[record] = (entry.own_run, 0)
                 else:
                     lineage[record] = _NO_RUN
                     parents[record] = entry.parent
@@ -105,7 +105,7 @@ def extend(index: Index, landed: Iterable[FileEntries]) -> Index:
                     resets[record] = (entry.seq, entry.row)
             if kind not in _LEFT_OUT:
                 kept.append(entry)
-                if not entry.run and entry.parent:
+                if not entry.own_run and entry.parent:
                     undecided.append(entry)
         canonical.setdefault(file.seq, []).extend(kept)
         if file.changes:
@@ -164,13 +164,11 @@ def _resolve(undecided: list[Entry], parents: dict[str, str], lineage: dict[str,
         if entry.record:
             run, _ = lineage[entry.record]
         else:
-            found = lineage.get(entry.parent)
-            if found is None:
+            if entry.parent not in lineage:
                 missing.add(entry.parent)
-                continue
-            run, distance = found
+            run, distance = lineage.get(entry.parent, _NO_RUN)
             if distance >= _ANCESTORS:
-                continue
+                run = ""
         entry.run = run
     return missing
 
