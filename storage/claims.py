@@ -23,8 +23,8 @@ class Claim(BaseModel):
     """One claim. Field order is writing order.
 
     `previous` is the digest of round N-1 (empty for round 1), `indexed_seq` the highest landed sequence known when
-    the claim was made, `absent` the sequences up to there that had no landed file then, `digest` that of the round to
-    come.
+    the claim was made, `absent` the ranges (first, last) up to there that had no landed file then, `digest` that of
+    the round to come.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
@@ -36,7 +36,7 @@ class Claim(BaseModel):
     from_seq: Annotated[int, Field(ge=1)]
     through_seq: Annotated[int, Field(ge=0)]
     indexed_seq: Annotated[int, Field(ge=0)]
-    absent: list[int]
+    absent: list[tuple[int, int]]
     digest: Digest
     parser: str
     policy: str

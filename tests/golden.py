@@ -1,4 +1,6 @@
-"""Golden data: the original programs' exact bytes. The whole set lies beside the project; a small part of it is kept in `tests/conformance/data`."""
+"""Golden data: the original programs' exact bytes. The whole set lies beside the project; a small part of it is kept in
+`tests/conformance/data`.
+"""
 
 from __future__ import annotations
 

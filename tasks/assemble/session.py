@@ -7,13 +7,13 @@ round from the same evidence, so neither a crash nor a second process can put tw
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from schemas.errors import ChainRejected, ClaimUnbuildable, SessionRejected
 from schemas.session_data import read_session_data
-from schemas.session_flow import View
+from schemas.session_flow import RoundHeader, View
 from schemas.times import format_time
 from storage.chains import ChainStore
 from storage.claims import Claim
@@ -87,35 +87,35 @@ class _Run:
         self.written = 0
 
     def finish(self) -> SessionAssembly:
-        if not self.landed and not self.chain.rounds():
-            return self._result(None)
+        saved = self._checkpoint() if self.landed else None
         standing: _Standing | None = None
-        saved: Checkpoint | None = self._checkpoint()
-        while True:
+        while self.landed or self.chain.rounds():
             claim = self.chain.pending_claim()
             if claim is not None:
                 self._complete(claim)
                 standing = saved = None
-                continue
             try:
                 if standing is None:
-                    standing = self._resume(saved) if saved is not None else self._begin()
+                    standing = self._begin() if saved is None else self._resume(saved)
                 found = plan_round(
                     standing.published, standing.base, standing.index, self.subject, self.options.max_round_bytes
                 )
             except Restructured:
                 standing = saved = None
                 continue
-            if isinstance(found, PlannedRound):
-                if not self._publish(found, standing.index):
-                    standing = saved = None  # another process was first: continue from what it claimed
-                    continue
+            if not isinstance(found, PlannedRound):
+                standing = replace(standing, base=found)
+            elif self._publish(found, standing.index):
                 standing = _Standing(found.published, found.assembled, standing.index)
             else:
-                standing = replace(standing, base=found)
+                # Another process was first: go on from what it claimed, with the evidence that it had.
+                standing = saved = None
+                self.landed = self.zone.landed_files(self.subject.session)
+                continue
             if standing.published.through >= standing.index.watermark:
                 self._save(standing, saved)
                 return self._result(standing)
+        return self._result(None)
 
     def _begin(self) -> _Standing:
         """Everything from the beginning: the chain folded, every landed file read."""
@@ -178,20 +178,23 @@ class _Run:
         header = view.header
         if header is None:
             return published(view, 0, "")
+        self._check_interpretation(header)
+        return published(view, header.through_seq, header.input_digest)
+
+    def _check_interpretation(self, found: RoundHeader | Claim) -> None:
+        """Raises `ChainRejected` unless a round or claim is of this run's parser, policy and session."""
         for rule, ours, theirs in (
-            ("parser", PARSER, header.parser),
-            ("policy", self.policy, header.policy),
-            ("session", self.subject.session, header.session),
+            ("parser", PARSER, found.parser),
+            ("policy", self.policy, found.policy),
+            ("session", self.subject.session, found.session),
         ):
             if ours != theirs:
                 detail = f'the chain has {rule} "{theirs}", this run "{ours}"; one chain is one interpretation'
                 raise ChainRejected(self.subject.conversation, None, rule, detail)
-        return published(view, header.through_seq, header.input_digest)
 
     def _publish(self, planned: PlannedRound, index: Index) -> bool:
         """False when another process claimed the number for a different round."""
         header = planned.header
-        present = {file.seq for file in index.files} | {ref.seq for ref in self.landed if ref.seq <= index.reach}
         claim = Claim(
             conversation=header.conversation,
             session=header.session,
@@ -200,7 +203,7 @@ class _Run:
             from_seq=header.from_seq,
             through_seq=header.through_seq,
             indexed_seq=index.reach,
-            absent=[seq for seq in range(1, index.reach) if seq not in present],
+            absent=_gaps(ref.seq for ref in self.landed),
             digest=planned.digest,
             parser=header.parser,
             policy=header.policy,
@@ -211,10 +214,12 @@ class _Run:
         return True
 
     def _complete(self, claim: Claim) -> None:
-        """Make the round that an interrupted run claimed, from the evidence that run had."""
-        absent = set(claim.absent)
-        landed = [ref for ref in self.landed if ref.seq <= claim.indexed_seq and ref.seq not in absent]
-        head = self._fold(self.chain.fold())
+        """Make the round that another run claimed, from the evidence it had, which may have landed since we looked."""
+        self._check_interpretation(claim)
+        self.landed = self.zone.landed_files(self.subject.session)
+        landed = [ref for ref in self.landed if ref.seq <= claim.indexed_seq and not _within(ref.seq, claim.absent)]
+        # Up to the round before: others may have completed the claim, and gone on, in the meantime.
+        head = self._fold(self.chain.fold(claim.round - 1))
         index = extend(EMPTY_INDEX, self._entries(landed))
         found = round_at(head, NOTHING, index, claim.through_seq, self.subject)
         if not isinstance(found, PlannedRound) or found.digest != claim.digest:
@@ -251,7 +256,24 @@ class _Run:
 
 
 def _expected(claim: Claim, landed: Sequence[LandedRef]) -> str:
-    missing = sorted(set(range(1, claim.indexed_seq + 1)) - set(claim.absent) - {ref.seq for ref in landed})
+    gaps = _gaps((*(ref.seq for ref in landed), claim.indexed_seq + 1))
+    missing = [gap for gap in gaps if gap not in claim.absent]
     if missing:
-        return "missing: sequence " + ", ".join(map(str, missing[:10])) + (", …" if len(missing) > 10 else "")
+        shown = ", ".join(str(first) if first == last else f"{first} to {last}" for first, last in missing[:10])
+        return f"missing: sequence {shown}"
     return "none is missing, so one was changed or added"
+
+
+def _gaps(sequences: Iterable[int]) -> list[tuple[int, int]]:
+    """The ranges (first, last) of sequences from 1 that ascending `sequences` leave out before their last."""
+    gaps = []
+    expected = 1
+    for seq in sequences:
+        if seq > expected:
+            gaps.append((expected, seq - 1))
+        expected = max(expected, seq + 1)
+    return gaps
+
+
+def _within(seq: int, ranges: Iterable[tuple[int, int]]) -> bool:
+    return any(first <= seq <= last for first, last in ranges)

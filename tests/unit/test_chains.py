@@ -207,7 +207,7 @@ def test_claim_is_one_line_in_a_fixed_order(zone: Zone) -> None:
         from_seq=3,
         through_seq=5,
         indexed_seq=9,
-        absent=[4, 7],
+        absent=[(4, 4), (7, 9)],
         digest="0" * 64,
         parser="v1",
         policy="v1+idle=10m0s",
@@ -215,7 +215,7 @@ def test_claim_is_one_line_in_a_fixed_order(zone: Zone) -> None:
     zone.chain("c").claim(claim)
     assert zone.store.read("_conversations/c/rounds/r000002.claim") == (
         b'{"conversation":"c","session":"s","round":2,"previous":"p","from_seq":3,"through_seq":5,"indexed_seq":9,'
-        b'"absent":[4,7],"digest":"%s","parser":"v1","policy":"v1+idle=10m0s"}\n' % (b"0" * 64)
+        b'"absent":[[4,4],[7,9]],"digest":"%s","parser":"v1","policy":"v1+idle=10m0s"}\n' % (b"0" * 64)
     )
 
 
