@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 
 from msgspec import UNSET, Raw, Struct, UnsetType
@@ -64,14 +63,17 @@ class _Carried(Struct):
     provider_bodies: list[_ProviderBody]
 
 
-# Of the key's letters only the last can be anything but ASCII, so the key is there in this form, or with letters
-# escaped.
-_may_hold_bodies = re.compile(rb"[pP][rR][oO][vV][iI][dD][eE][rR]_|\\u0(?:0[4-7]|17)").search
+def may_hold_bodies(text: bytes) -> bool:
+    """False when no attrs in ``text`` can have the key ``provider_bodies``, in whatever case or with whatever escapes.
+
+    Of the key's letters only the last can be anything but ASCII.
+    """
+    return b"provider_" in text.lower() or b"\\u0" in text
 
 
 def provider_bodies_fault(attrs: Raw, through: int) -> Fault | None:
     """The first rule that the ``provider_bodies`` inside a node's attrs break; attrs that are no object carry none."""
-    if _may_hold_bodies(attrs) is None:
+    if not may_hold_bodies(bytes(attrs)):
         return None
     try:
         value = lenient_json.decode(bytes(attrs), _Attrs).provider_bodies

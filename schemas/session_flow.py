@@ -29,7 +29,7 @@ from schemas._sf_model import (
     RoundHeader,
     UnresolvedFacts,
 )
-from schemas._sf_reader import read_round
+from schemas._sf_reader import check_round, read_round
 from schemas._sf_writer import build_round, encode_attrs, encode_facts, round_file_name
 
 __all__ = [
@@ -59,6 +59,7 @@ __all__ = [
     "UsageAt",
     "View",
     "build_round",
+    "check_round",
     "encode_attrs",
     "encode_facts",
     "read_round",

@@ -6,15 +6,15 @@ from pydantic import BaseModel, ConfigDict
 
 from schemas.errors import RejectedData, WrongUse
 from schemas.session_data import read_session_data
-from schemas.session_flow import read_round
+from schemas.session_flow import check_round
 
 
 class Verdict(BaseModel):
     """Whether one file keeps its format's rules.
 
     ``rule`` is the short name of the rule broken first, and None for an accepted file. ``detail`` is then what was
-    found in it (a round's digest, ``3 records``), and otherwise how the rule is broken; ``row`` is where, None for the
-    whole file.
+    found in it (a round's digest, ``3 records``, a workflow's id), and otherwise how the rule is broken; ``row`` is
+    where, None for the whole file.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -27,8 +27,8 @@ class Verdict(BaseModel):
 
 
 def check_bytes(name: str, data: bytes) -> Verdict:
-    """The verdict on ``data``, read as what the suffix of ``name`` says: ``.sd`` or ``.sf``. Raises WrongUse for
-    another.
+    """The verdict on ``data``, read as what the suffix of ``name`` says: ``.sd``, ``.sf`` or ``.relavium.yaml``. Raises
+    WrongUse for another.
     """
     try:
         if name.endswith(".sd"):
@@ -36,7 +36,12 @@ def check_bytes(name: str, data: bytes) -> Verdict:
                 file=name, accepted=True, detail=f"{len(read_session_data(data, name=name).records)} records"
             )
         if name.endswith(".sf"):
-            return Verdict(file=name, accepted=True, detail=read_round(data, name=name).digest)
+            return Verdict(file=name, accepted=True, detail=check_round(data, name=name)[1])
+        if name.endswith(".relavium.yaml"):
+            # Its models are many; no other command should wait for them.
+            from schemas.relavium_verdict import describe_workflow
+
+            return Verdict(file=name, accepted=True, detail=describe_workflow(data, name=name))
     except RejectedData as error:
         return Verdict(file=name, accepted=False, rule=error.rule, row=error.row, detail=error.detail)
-    raise WrongUse(f"{name}: cannot tell its format — check takes .sd and .sf files")
+    raise WrongUse(f"{name}: cannot tell its format — check takes .sd, .sf and .relavium.yaml files")

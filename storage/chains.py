@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from schemas.errors import ChainRejected, ObjectExists
-from schemas.session_flow import Round, RoundHeader, View, read_round, round_file_name
+from schemas.session_flow import Round, RoundHeader, View, check_round, read_round, round_file_name
 from storage.ahead import read_in_order, reads_in_order
 from storage.claims import Claim, claim_name, read_claim
 from storage.objects import ObjectStats, ObjectStore
@@ -77,9 +77,14 @@ class ChainStore:
         """A round read and checked by itself; raises `RoundRejected`, or `ChainRejected` (``round_number``) when its
         header names another number than its file."""
         opened = read_round(data, name=round_file.name)
-        if opened.header.round != round_file.number:
-            raise ChainRejected(round_file.name, None, "round_number", f"header says round {opened.header.round}")
+        _check_number(round_file, opened.header)
         return opened
+
+    def check(self, round_file: RoundFile, data: bytes) -> tuple[RoundHeader, str]:
+        """Header and digest of a round, checked as `open` does and without keeping what it says."""
+        header, digest = check_round(data, name=round_file.name)
+        _check_number(round_file, header)
+        return header, digest
 
     def pending_claim(self) -> Claim | None:
         """The claim for the round after the head, or None; raises `ChainRejected` (``claim``) when it is unreadable."""
@@ -156,6 +161,11 @@ class ChainStore:
     def _read_claim(self, number: int) -> Claim:
         data = self.store.read(self._claim_key(number))
         return read_claim(data, name=claim_name(number), conversation=self.conversation, number=number)
+
+
+def _check_number(round_file: RoundFile, header: RoundHeader) -> None:
+    if header.round != round_file.number:
+        raise ChainRejected(round_file.name, None, "round_number", f"header says round {header.round}")
 
 
 def _round_files(objects: ObjectStats) -> list[RoundFile]:

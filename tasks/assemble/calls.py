@@ -19,12 +19,10 @@ FINISHED = flag("finished")
 
 
 class Fragment(Row, frozen=True):
-    """flags: the record's; container: the node that holds the record; texts, thoughts: block ordinals."""
+    """container: the node that holds the record; texts, thoughts: block ordinals."""
 
     seq: int
     row: int
-    stream: str
-    flags: int
     container: str
     texts: tuple[int, ...]
     thoughts: tuple[int, ...]
@@ -35,21 +33,19 @@ class Fragment(Row, frozen=True):
 
 
 class Call(Row, frozen=True):
-    """Fragments in (seq, row) order."""
+    """Fragments in (seq, row) order. stream: the first by name that shows the call. flags: those of any fragment."""
 
     fragments: tuple[Fragment, ...]
-
-    @property
-    def stream(self) -> str:
-        return min(fragment.stream for fragment in self.fragments)
+    stream: str
+    flags: int
 
     @property
     def synthetic(self) -> bool:
-        return any(fragment.flags & SYNTHETIC for fragment in self.fragments)
+        return bool(self.flags & SYNTHETIC)
 
     @property
     def finished(self) -> bool:
-        return any(fragment.flags & FINISHED for fragment in self.fragments)
+        return bool(self.flags & FINISHED)
 
 
 class Calls(NamedTuple):
@@ -63,21 +59,20 @@ NO_CALLS = Calls({}, [])
 
 
 def gather_calls(before: Calls, delivered: Delivered, containers: list[str]) -> Calls:
-    grown: dict[str, list[Fragment]] = {}
+    grown: dict[str, tuple[list[Fragment], str, int]] = {}
     assistant = Kind.ASSISTANT
     for place, entry in enumerate(delivered.entries):
-        call = entry.call
-        if call and entry.kind == assistant and entry.stream:
-            fragment = Fragment(
-                entry.seq, entry.row, entry.stream, entry.flags, containers[place], entry.texts, entry.thoughts
-            )
-            known = grown.get(call)
-            if known is None:
-                grown[call] = [fragment]
-            else:
-                known.append(fragment)
+        name = entry.call
+        if name and entry.kind == assistant and entry.stream:
+            fragment = Fragment(entry.seq, entry.row, containers[place], entry.texts, entry.thoughts)
+            fragments, stream, flags = grown.get(name) or ([], entry.stream, 0)
+            fragments.append(fragment)
+            grown[name] = (fragments, min(stream, entry.stream), flags | entry.flags)
     calls = dict(before.calls)
-    for call, fragments in grown.items():
-        earlier = calls.get(call)
-        calls[call] = Call(tuple(fragments) if earlier is None else earlier.fragments + tuple(fragments))
+    for name, (fragments, stream, flags) in grown.items():
+        earlier = calls.get(name)
+        if earlier is None:
+            calls[name] = Call(tuple(fragments), stream, flags)
+        else:
+            calls[name] = Call((*earlier.fragments, *fragments), min(earlier.stream, stream), earlier.flags | flags)
     return Calls(calls, list(grown))

@@ -10,6 +10,7 @@ so the worker stops too. Each session is answered by one JSON line on standard o
 from __future__ import annotations
 
 import base64
+import gc
 import os
 import pickle
 import sys
@@ -59,6 +60,8 @@ def main() -> None:
     # Whatever a library prints must not end up between the answers.
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
+    # Sessions are hundreds of thousands of small values without cycles: the collector would walk them for nothing.
+    gc.set_threshold(50_000)
     order = Order.model_validate_json(sys.stdin.buffer.readline())
     threading.Thread(target=_leave_at_end_of, args=(sys.stdin.buffer,), daemon=True).start()
     for session in order.sessions:

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 
 from schemas.errors import RejectedData, StoreError
 from schemas.input_digest import input_digest
-from schemas.session_flow import Round, RoundHeader
+from schemas.session_flow import RoundHeader
 from storage.chains import ChainStore, RoundFile
 from tasks.verify.problems import Problem, rejection, unreadable
 
@@ -56,7 +56,7 @@ def check_rounds(chain: ChainStore, round_files: list[RoundFile], landed: Mappin
     for round_file, data in chain.reads(round_files):
         problems += _check_place(walk, round_file)
         try:
-            opened = chain.open(round_file, data())
+            header, digest = chain.check(round_file, data())
         except StoreError as error:
             problems.append(unreadable(round_file.key, error))
             walk.before = None
@@ -64,9 +64,8 @@ def check_rounds(chain: ChainStore, round_files: list[RoundFile], landed: Mappin
             problems.append(rejection(round_file.key, error))
             walk.before = None
         else:
-            problems += _check_opened(walk, chain.conversation, round_file, opened)
-            header = opened.header
-            walk.before = _Before(opened.digest, header.through_seq, header.input_digest)
+            problems += _check_header(walk, chain.conversation, round_file, header)
+            walk.before = _Before(digest, header.through_seq, header.input_digest)
     return problems
 
 
@@ -82,8 +81,7 @@ def _check_place(walk: _Walk, round_file: RoundFile) -> list[Problem]:
     return [Problem(round_file.key, None, "missing_round", f"{which} missing before round {number}")]
 
 
-def _check_opened(walk: _Walk, conversation: str, round_file: RoundFile, opened: Round) -> list[Problem]:
-    header = opened.header
+def _check_header(walk: _Walk, conversation: str, round_file: RoundFile, header: RoundHeader) -> list[Problem]:
     found = list(_identity(walk, conversation, header))
     if walk.before:
         found += _link(walk.before, header)

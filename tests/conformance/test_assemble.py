@@ -20,7 +20,7 @@ CASES = [*golden_cases("session-flow"), *golden_cases("claude-code"), *golden_ca
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.parent.name}/{case.name}")
 @pytest.mark.parametrize("keep", ["index", "nothing"])
 def test_rounds_equal_the_golden_bytes(case: Path, keep: str, tmp_path: Path) -> None:
-    """`keep`: whether the derived index is kept between steps, or every step starts from the landed files and the chain."""
+    """`keep`: whether the derived index is kept between steps, or each step starts from the landed files."""
     zone = Zone(open_store(tmp_path))
     for step in json.loads((case / "steps.json").read_text()):
         for name in step.get("land", step.get("lands")):

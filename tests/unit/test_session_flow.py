@@ -21,6 +21,7 @@ from schemas.session_flow import (
     RoundHeader,
     UnresolvedFacts,
     build_round,
+    check_round,
     encode_attrs,
     encode_facts,
     read_round,
@@ -71,8 +72,11 @@ def test_a_round_gives_its_entities_with_canonical_facts() -> None:
 
 
 def test_the_usual_round_is_read_the_fast_way() -> None:
-    lines = round_file(NODE, CALL, GONE, EDGE, OPEN).splitlines()
-    assert _read_canonical(lines) == FrameByFrame("r.sf").read(lines)
+    data = round_file(NODE, CALL, GONE, EDGE, OPEN)
+    slowly = FrameByFrame("r.sf").read(data.splitlines())
+    assert _read_canonical(data.splitlines()) is not None
+    assert read_round(data, name="r.sf") == slowly
+    assert check_round(data, name="r.sf") == (slowly.header, slowly.digest)
 
 
 @pytest.mark.parametrize(
