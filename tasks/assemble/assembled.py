@@ -8,10 +8,10 @@ changes the meaning of old evidence, `Restructured` asks for a whole assembly.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from typing import NamedTuple
 
-from .bodies import Bodies, join_bodies
+from .bodies import join_bodies
 from .calls import NO_CALLS, Calls, gather_calls
 from .canonical import deliver
 from .epochs import NO_EPOCHS, Epochs, cut_epochs
@@ -39,12 +39,13 @@ class Subject(NamedTuple):
 
 
 class Assembled(NamedTuple):
-    """The value of every stage at `through`, and the graph that they give.
+    """The value of every stage at `through`, and what the last step wrote.
 
-    nodes: calls, messages, thoughts, tools and single-record steps, id to canonical facts; the outline holds the rest.
-    written: ids in `nodes` that this step wrote. open_tools: open references of tools. waiting: tool id to the node id
-    of its use's call, while that call has not landed. changes: change set's identity to (lines added, removed). whole:
-    no step can follow, only a whole assembly.
+    written: calls, messages, thoughts, tools and single-record steps that the step wrote, id to canonical facts;
+    earlier: what those said before it, where they were there. node_count: how many such nodes stand; the outline holds
+    the others. open_tools: open references of tools. waiting: tool id to the call id of its use, while that call has
+    not landed. changes: change set's identity to (lines added, removed). whole: no step can follow, only a whole
+    assembly.
     """
 
     through: int
@@ -56,9 +57,10 @@ class Assembled(NamedTuple):
     spawns: Spawns
     manifests: Manifests
     steps: Steps
-    nodes: dict[str, bytes]
+    written: dict[str, bytes]
+    earlier: dict[str, bytes]
+    node_count: int
     outline: Outline
-    written: list[str]
     open_tools: dict[str, Open]
     waiting: dict[str, str]
     changes: dict[str, tuple[int, int]]
@@ -66,22 +68,23 @@ class Assembled(NamedTuple):
 
 
 NOTHING = Assembled(
-    -1,
-    NO_STREAMS,
-    NO_EPOCHS,
-    NO_TALKS,
-    NO_CALLS,
-    NO_TOOLS,
-    NO_SPAWNS,
-    NO_MANIFESTS,
-    NO_STEPS,
-    {},
-    Outline({}, {}, {}),
-    [],
-    {},
-    {},
-    {},
-    False,
+    through=-1,
+    streams=NO_STREAMS,
+    epochs=NO_EPOCHS,
+    talks=NO_TALKS,
+    calls=NO_CALLS,
+    tools=NO_TOOLS,
+    spawns=NO_SPAWNS,
+    manifests=NO_MANIFESTS,
+    steps=NO_STEPS,
+    written={},
+    earlier={},
+    node_count=0,
+    outline=Outline({}, {}, {}),
+    open_tools={},
+    waiting={},
+    changes={},
+    whole=False,
 )
 
 
@@ -102,35 +105,38 @@ def advance(before: Assembled, index: Index, through: int, subject: Subject) -> 
     segments = cut_segments(talks, streams, tools, spawns, gap=subject.gap, conversation=subject.conversation)
     bodies = join_bodies(index, through, calls, talks)
 
+    uses = [tool.use for name in tools.touched if (tool := tools.tools[name]).use is not None]
+    names = (*calls.touched, *tools.touched, *(use.call for use in uses))
     # Ids with a slash can meet after escaping, and a body's join looks at every call: both need every node written,
     # in one order.
-    whole = before.whole or bool(bodies.landed) or any("/" in name for name in (*calls.touched, *tools.touched))
+    whole = before.whole or bool(bodies.landed) or any("/" in name for name in names)
     if whole and before is not NOTHING:
         raise Restructured
 
-    nodes = dict(before.nodes)
-    written: list[str] = []
-    new_calls = _write_calls(nodes, written, calls, bodies, whole)
-    waiting = dict(before.waiting)
-    affected = dict.fromkeys(tools.touched)
-    affected.update(dict.fromkeys(sorted(before.spawns.agents ^ spawns.agents)))
-    affected.update(dict.fromkeys(name for name, call in before.waiting.items() if call in new_calls))
-    if manifests.touched:
-        launched = set(manifests.touched)
-        affected.update(
-            dict.fromkeys(name for name, tool in tools.tools.items() if tool.result and tool.result.batch in launched)
-        )
-    open_tools = _write_tools(nodes, written, before, tools, affected, spawns, manifests, whole)
-    for name in affected:
-        use = tools.tools[name].use
-        if use is not None and use.call:
-            call = node_id("call", use.call)
-            if call in nodes:
-                waiting.pop(name, None)
+    written: dict[str, bytes] = {}
+    earlier: dict[str, bytes] = {}
+    for name in _in_node_order("call", calls.touched, calls) if whole else calls.touched:
+        if name in before.calls.calls:
+            earlier.update(call_nodes(name, before.calls.calls[name]))
+        written.update(call_nodes(name, calls.calls[name], bodies.joined.get(name, ())))
+    affected = _affected(before, calls, tools, spawns, manifests)
+    open_tools, waiting = dict(before.open_tools), dict(before.waiting)
+    for name in _in_node_order("tool", affected, tools) if whole else affected:
+        tool = tools.tools[name]
+        key = node_id("tool", name)
+        if name in before.tools.tools:
+            open_tools.pop(unresolved_id("tool_use", name), None)
+            open_tools.pop(unresolved_id("tool_result", name), None)
+            if before.tools.tools[name].use is not None:
+                earlier[key] = _tool_node(name, before.tools, before.calls, before.spawns, before.manifests)
+        open_tool(open_tools, name, tool)
+        if tool.use is not None:
+            written[key] = _tool_node(name, tools, calls, spawns, manifests, written if whole else None)
+            if tool.use.call and tool.use.call not in calls.calls:
+                waiting[name] = tool.use.call
             else:
-                waiting[name] = call
-    nodes.update(steps.nodes)
-    written += steps.nodes
+                waiting.pop(name, None)
+    written.update(steps.nodes)
     outline = draw_outline(
         subject.session,
         subject.conversation,
@@ -141,7 +147,7 @@ def advance(before: Assembled, index: Index, through: int, subject: Subject) -> 
         segments=segments,
         spawns=spawns,
         steps=steps,
-        tool_ids=nodes,
+        tool_ids=written if whole else {node_id("tool", edge.tool) for edge in spawns.edges if _used(edge.tool, tools)},
         bodies=bodies.landed,
     )
     changes = dict(before.changes)
@@ -150,65 +156,57 @@ def advance(before: Assembled, index: Index, through: int, subject: Subject) -> 
             for found in index.changes[seq]:
                 changes.setdefault(found.identity, (found.added, found.removed))
     return Assembled(
-        through,
-        streams,
-        epochs,
-        talks,
-        calls,
-        tools,
-        spawns,
-        manifests,
-        steps._replace(nodes={}),
-        nodes,
-        outline,
-        written,
-        open_tools,
-        waiting,
-        changes,
-        whole,
+        through=through,
+        streams=streams,
+        epochs=epochs,
+        talks=talks,
+        calls=calls,
+        tools=tools,
+        spawns=spawns,
+        manifests=manifests,
+        steps=steps._replace(nodes={}),
+        written=written,
+        earlier=earlier,
+        node_count=before.node_count + len(written) - len(earlier),
+        outline=outline,
+        open_tools=open_tools,
+        waiting=waiting,
+        changes=changes,
+        whole=whole,
     )
 
 
-def _write_calls(nodes: dict[str, bytes], written: list[str], calls: Calls, bodies: Bodies, whole: bool) -> set[str]:
-    """Returns the node ids of the calls that this step brought."""
-    touched: Iterable[str] = calls.touched
-    if whole:
-        touched = sorted(
-            touched,
-            key=lambda name: (node_id("call", name), calls.calls[name].stream, calls.calls[name].fragments[0].place),
+def _affected(before: Assembled, calls: Calls, tools: Tools, spawns: Spawns, manifests: Manifests) -> dict[str, None]:
+    """Tools whose node the step can change: named by a use or result, started an agent, got their call or manifest."""
+    affected = dict.fromkeys(tools.touched)
+    affected.update(dict.fromkeys(sorted(before.spawns.agents ^ spawns.agents)))
+    if before.waiting:
+        affected.update(dict.fromkeys(name for name, call in before.waiting.items() if call in calls.calls))
+    if manifests.touched:
+        launched = set(manifests.touched)
+        affected.update(
+            dict.fromkeys(name for name, tool in tools.tools.items() if tool.result and tool.result.batch in launched)
         )
-    new: set[str] = set()
-    for name in touched:
-        key = node_id("call", name)
-        if key not in nodes:
-            new.add(key)
-        for written_id, facts in call_nodes(name, calls.calls[name], bodies.joined.get(name, ())):
-            nodes[written_id] = facts
-            written.append(written_id)
-    return new
+    return affected
 
 
-def _write_tools(
-    nodes: dict[str, bytes],
-    written: list[str],
-    before: Assembled,
-    tools: Tools,
-    affected: Iterable[str],
-    spawns: Spawns,
-    manifests: Manifests,
-    whole: bool,
-) -> dict[str, Open]:
-    if whole:
-        affected = sorted(affected, key=lambda name: (node_id("tool", name), tools.tools[name].met))
-    open_tools = dict(before.open_tools)
-    for name in affected:
-        tool = tools.tools[name]
-        if name in before.tools.tools:
-            open_tools.pop(unresolved_id("tool_use", name), None)
-            open_tools.pop(unresolved_id("tool_result", name), None)
-        open_tool(open_tools, name, tool)
-        if tool.use is not None:
-            key = node_id("tool", name)
-            nodes[key] = tool_node(tool, agent=name in spawns.agents, call_ids=nodes, manifests=manifests)
-            written.append(key)
-    return open_tools
+def _tool_node(
+    name: str, tools: Tools, calls: Calls, spawns: Spawns, manifests: Manifests, nodes: Container[str] | None = None
+) -> bytes:
+    """`nodes` decides whether the use's call has a node, where ids can meet after escaping; else the call's id does."""
+    tool = tools.tools[name]
+    assert tool.use is not None  # callers leave out tools without one
+    call = tool.use.call
+    under_call = call in calls.calls if nodes is None else node_id("call", call) in nodes
+    return tool_node(tool, tool.use, agent=name in spawns.agents, under_call=under_call, manifests=manifests)
+
+
+def _used(name: str, tools: Tools) -> bool:
+    tool = tools.tools.get(name)
+    return tool is not None and tool.use is not None
+
+
+def _in_node_order(kind: str, names: Iterable[str], values: Calls | Tools) -> list[str]:
+    """By node id, and where two ids meet in one node, by where each was met first: the later one stands."""
+    place = values.calls if isinstance(values, Calls) else values.tools
+    return sorted(names, key=lambda name: (node_id(kind, name), place[name].met))

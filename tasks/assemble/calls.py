@@ -40,6 +40,11 @@ class Call(Row, frozen=True):
     flags: int
 
     @property
+    def met(self) -> tuple[str, int, int]:
+        """(stream, seq, row) where the call is met first, streams by name."""
+        return self.stream, self.fragments[0].seq, self.fragments[0].row
+
+    @property
     def synthetic(self) -> bool:
         return bool(self.flags & SYNTHETIC)
 

@@ -19,7 +19,7 @@ from .index import FileFacts, Index
 
 __all__ = ["Checkpoint", "read_checkpoint", "write_checkpoint"]
 
-_LAYOUT = 1
+_LAYOUT = 2
 _LARGEST = 4 << 30
 """Bytes that a checkpoint may unpack to; beyond it the session is assembled from the beginning."""
 
@@ -70,7 +70,7 @@ class Checkpoint(NamedTuple):
             self.digest,
             self.input_digest,
             self.assembled.through,
-            self.assembled.nodes,
+            None,
             outline.nodes,
             outline.relations,
             self.unresolved,
@@ -104,7 +104,7 @@ def write_checkpoint(
         [file for file in index.files if file.seq > assembled.through],
         index.reach,
         dict(published.unresolved),
-        assembled._replace(written=[]),
+        assembled._replace(written={}, earlier={}),
     )
     return zstandard.ZstdCompressor(level=1, write_checksum=True).compress(_encode(value))
 

@@ -4,7 +4,7 @@ section 8, "Diff").
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from schemas.session_flow import UnresolvedFacts, View, encode_facts
@@ -25,14 +25,15 @@ _OUTLINE = ("session/", "stream/", "epoch/", "talk/", "run/", "segment/", "outpu
 class Published(NamedTuple):
     """The chain's head and everything that stands under it, id to canonical facts (unresolved ones of every state).
 
-    outline: the node kinds that `Outline` draws; nodes: all others.
+    outline: the node kinds that `Outline` draws. nodes: all others; None where a checkpoint was resumed, which leaves
+    them to the rounds.
     """
 
     round: int
     digest: str
     input_digest: str
     through: int
-    nodes: Mapping[str, bytes]
+    nodes: Mapping[str, bytes] | None
     outline: Mapping[str, bytes]
     relations: Mapping[str, bytes]
     unresolved: Mapping[str, bytes]
@@ -73,12 +74,11 @@ def delta(before: Published, base: Assembled, after: Assembled) -> Delta:
     `base` is what `after` was advanced from. Unless it is `NOTHING`, `before` was published from it, so only ids that
     the step wrote can differ.
     """
-    nodes: list[Change] = []
-    candidates: Iterable[str] = set(after.written)
     if base is NOTHING:
-        candidates = after.nodes
-        nodes += ((name, None) for name in before.nodes.keys() - after.nodes.keys())
-    nodes += ((name, after.nodes[name]) for name in candidates if before.nodes.get(name) != after.nodes[name])
+        assert before.nodes is not None  # a whole assembly starts from a folded chain
+        nodes = list(_changes(before.nodes, after.written))
+    else:
+        nodes = [(name, facts) for name, facts in after.written.items() if after.earlier.get(name) != facts]
     nodes += _changes(before.outline, after.outline.nodes)
     relations = list(_changes(before.relations, after.outline.relations))
     unresolved: list[Change] = []
@@ -92,20 +92,18 @@ def delta(before: Published, base: Assembled, after: Assembled) -> Delta:
     return Delta(sorted(nodes, key=_by_id), sorted(relations, key=_by_id), sorted(unresolved, key=_by_id))
 
 
-def settle(before: Published, after: Assembled, changes: Delta, *, digest: str, input_digest: str) -> Published:
-    """What is published once `changes` is a round. Shares the mappings of `after`."""
+def settle(
+    before: Published, base: Assembled, after: Assembled, changes: Delta, *, digest: str, input_digest: str
+) -> Published:
+    """What is published once `changes` is a round."""
     unresolved = dict(before.unresolved)
     unresolved.update((name, facts) for name, facts in changes.unresolved if facts is not None)
-    return Published(
-        before.round + 1,
-        digest,
-        input_digest,
-        after.through,
-        after.nodes,
-        after.outline.nodes,
-        after.outline.relations,
-        unresolved,
-    )
+    nodes: Mapping[str, bytes] | None = after.written
+    if base is not NOTHING:
+        nodes = None if before.nodes is None else {**before.nodes, **after.written}
+    outline = after.outline
+    number = before.round + 1
+    return Published(number, digest, input_digest, after.through, nodes, outline.nodes, outline.relations, unresolved)
 
 
 def _by_id(change: Change) -> str:

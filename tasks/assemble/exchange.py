@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from schemas.session_flow import CallAttrs, ProviderBody, Ref, ToolAttrs, UsageAt
@@ -12,7 +12,7 @@ from .canonical import Delivered
 from .entries import Kind
 from .graph import node
 from .ids import block_id, node_id
-from .tools import Tool
+from .tools import Tool, Use
 from .unresolved import Open, open_reference
 
 __all__ = ["NO_MANIFESTS", "JoinedBody", "Manifests", "call_nodes", "collect_manifests", "open_tool", "tool_node"]
@@ -77,10 +77,9 @@ def call_nodes(call_id: str, call: Call, bodies: tuple[JoinedBody, ...] = ()) ->
             )
 
 
-def tool_node(tool: Tool, *, agent: bool, call_ids: Mapping[str, object], manifests: Manifests) -> bytes:
-    """The node of a tool that has a use. `call_ids` holds the node ids of the calls that exist."""
-    use, result = tool.use, tool.result
-    assert use is not None  # callers leave out tools without one
+def tool_node(tool: Tool, use: Use, *, agent: bool, under_call: bool, manifests: Manifests) -> bytes:
+    """The node of a tool that has a use. `under_call`: whether the call that the use's record names has a node."""
+    result = tool.result
     refs = [Ref(use.seq, use.row, use.block)]
     outcome, join = "unavailable", "unresolved"
     if result is not None:
@@ -95,8 +94,7 @@ def tool_node(tool: Tool, *, agent: bool, call_ids: Mapping[str, object], manife
         seq, row, launched = manifest
         refs.append(Ref(seq, row))
     attrs = ToolAttrs(launched=launched, name=use.name, result=outcome, result_join=join, timing="unavailable")
-    call = node_id("call", use.call)
-    parent = call if call in call_ids else use.container
+    parent = node_id("call", use.call) if under_call else use.container
     return node("agent.call" if agent else "tool", parent=parent, stream=tool.stream, refs=tuple(refs), attrs=attrs)
 
 

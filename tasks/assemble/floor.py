@@ -31,10 +31,13 @@ _TOOL = _LINE + len(
 _RESULT = len(',{"seq":,"row":,"block":0}')
 
 
-def first_beyond(index: Index, after: int, present: Container[str], met: Container[str], budget: int) -> int | None:
+def first_beyond(
+    index: Index, after: int, present: Container[str], calls: Container[str], tools: Container[str], budget: int
+) -> int | None:
     """The lowest landed sequence such that a round from `after` + 1 up to it is certainly larger than `budget` bytes.
 
-    `present` holds the node ids that were published before, `met` the ids of tools that files outside the index named.
+    `present` holds the node ids that were published before, `calls` and `tools` the ids that files before those of the
+    index named.
     None when no such sequence is certain.
     """
     total = 0
@@ -45,7 +48,7 @@ def first_beyond(index: Index, after: int, present: Container[str], met: Contain
             continue
         for entry in index.canonical[seq]:
             if entry.stream:
-                total += _least(entry, index.repeated, present, met, new_calls, new_tools)
+                total += _least(entry, index.repeated, present, calls, tools, new_calls, new_tools)
         if total > budget:
             return seq
     return None
@@ -55,7 +58,8 @@ def _least(
     entry: Entry,
     repeated: Container[str],
     present: Container[str],
-    met: Container[str],
+    calls: Container[str],
+    tools: Container[str],
     new_calls: set[str],
     new_tools: set[str],
 ) -> int:
@@ -70,14 +74,14 @@ def _least(
         total += len(entry.texts) * (_MESSAGE + own) + len(entry.thoughts) * (_THOUGHT + own)
         if call in new_calls:
             total += _FRAGMENT + place
-        elif call not in present:
+        elif entry.call not in calls and call not in present:
             new_calls.add(call)
             total += _CALL + _FRAGMENT + own
             if entry.run:
                 total += len(entry.stream) + len(entry.run)
     for _, tool, name in entry.uses:
         key = node_id("tool", tool)
-        if tool and tool not in repeated and tool not in met and key not in present:
+        if tool and tool not in repeated and tool not in tools and key not in present:
             new_tools.add(tool)
             total += _TOOL + 2 * place + len(key) + len(call) + len(name)
     for _, tool in entry.results:

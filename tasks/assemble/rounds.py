@@ -49,7 +49,7 @@ def plan_round(
     through = index.watermark
     first = before.through + 1
     budget = budget if budget > 0 else DEFAULT_BUDGET
-    beyond = first_beyond(index, before.through, before.nodes, base.tools.tools, budget)
+    beyond = first_beyond(index, before.through, before.nodes or {}, base.calls.calls, base.tools.tools, budget)
     while True:
         if beyond is None or through < beyond or through <= first:
             found = round_at(before, base, index, through, subject)
@@ -75,7 +75,11 @@ def round_at(
     header = _header(before, after, index, subject)
     data, digest = build_round(header, changes.nodes, changes.relations, changes.unresolved)
     return PlannedRound(
-        header, data, digest, after, settle(before, after, changes, digest=digest, input_digest=header.input_digest)
+        header,
+        data,
+        digest,
+        after,
+        settle(before, base, after, changes, digest=digest, input_digest=header.input_digest),
     )
 
 
@@ -103,7 +107,7 @@ def _header(before: Published, after: Assembled, index: Index, subject: Subject)
         session_through_time=format_time(streams.last) if streams.first else "",
         title=streams.title,
         talks=kinds.count("talk"),
-        steps=len(after.nodes) + kinds.count("output"),
+        steps=after.node_count + kinds.count("output"),
         streams=kinds.count("stream"),
         segments=kinds.count("segment"),
         unresolved=len(after.open_tools) + len(after.spawns.unresolved) + len(after.outline.unresolved),

@@ -248,7 +248,7 @@ class _Run:
             self.written,
             head.round,
             head.digest,
-            len(head.nodes) + len(head.outline),
+            standing.base.node_count + len(head.outline),
             len(head.relations),
             still_open,
             head.through,

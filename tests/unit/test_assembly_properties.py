@@ -162,7 +162,7 @@ def test_any_split_folds_to_one_full_assembly_and_the_checkpoint_changes_no_byte
     event(f"resumed {min(kept.resumed, 1)}")
     view = kept.view()
     whole = standing(files)
-    assert {name: entity.facts for name, entity in view.nodes.items()} == {**whole.nodes, **whole.outline}
+    assert {name: entity.facts for name, entity in view.nodes.items()} == {**(whole.nodes or {}), **whole.outline}
     assert {name: entity.facts for name, entity in view.relations.items()} == dict(whole.relations)
     still_open = {name: e.facts for name, e in view.unresolved.items() if e.facts.endswith(b'"state":"open"}')}
     assert still_open == dict(whole.unresolved)
@@ -178,7 +178,7 @@ def test_any_split_folds_to_one_full_assembly_and_the_checkpoint_changes_no_byte
 def test_what_is_told_too_large_from_the_index_is_too_large(files: list[FileEntries], budget: int) -> None:
     index = extend(EMPTY_INDEX, files)
     before = published(View.empty("s"), 0, "")
-    beyond = first_beyond(index, 0, {}, {}, budget)
+    beyond = first_beyond(index, 0, {}, {}, {}, budget)
     for through in range(beyond, index.watermark + 1) if beyond is not None else ():
         found = round_at(before, NOTHING, index, through, SUBJECT)
         assert isinstance(found, PlannedRound)
@@ -194,4 +194,4 @@ def test_advancing_changes_nothing_that_was_there(files: list[FileEntries]) -> N
     with contextlib.suppress(Restructured):
         advance(first, index, index.watermark, SUBJECT)
     assert first == advance(NOTHING, index, 1, SUBJECT)
-    assert NOTHING.nodes == {}
+    assert NOTHING.written == {}

@@ -47,7 +47,7 @@ class Graph:
         assert isinstance(planned, PlannedRound)
         self.header = planned.header
         standing = planned.published
-        self.nodes = _parsed({**standing.nodes, **standing.outline})
+        self.nodes = _parsed({**(standing.nodes or {}), **standing.outline})
         self.relations = _parsed(dict(standing.relations))
         self.unresolved = _parsed(dict(standing.unresolved))
 
