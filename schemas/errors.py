@@ -17,7 +17,10 @@
          │   ├─ SessionDataRejected      a landed .sd file
          │   ├─ RoundRejected            a round .sf file
          │   ├─ ChainRejected            rounds that do not form one chain
-         │   └─ SessionRejected          a session that cannot be assembled
+         │   ├─ SessionRejected          a session that cannot be assembled
+         │   └─ FieldRejected            a field of a Relavium document
+         │       ├─ AgentSessionRejected a session's record, messages or stored rows
+         │       └─ WorkflowRejected     a .relavium.yaml workflow
          └─ ClaimUnbuildable             a claimed round's evidence is gone or changed
 
 A retry policy asks only ``isinstance(error, TransientError)``. Each error carries the facts of its sentence as
@@ -152,6 +155,26 @@ class SessionRejected(RejectedData):
     """A session without usable evidence, or whose chain reaches beyond it."""
 
     advice = "check that all landed files of the session are in the zone"
+
+
+class FieldRejected(RejectedData):
+    """A field of a Relavium document breaks a rule; ``field`` is its path (``content.1.id``), "" for the whole."""
+
+    def __init__(self, file: str, row: int | None, rule: str, field: str, detail: str) -> None:
+        super().__init__(file, row, rule, f"{field}: {detail}" if field else detail)
+        self.field = field
+
+
+class AgentSessionRejected(FieldRejected):
+    """A session's record, or one of its messages; rows count messages from 1 in the order they were given."""
+
+    advice = "correct it where it comes from; nothing is exported of this session"
+
+
+class WorkflowRejected(FieldRejected):
+    """A workflow that Relavium would not parse; rows are lines, for what breaks YAML's own rules."""
+
+    advice = "correct the file, or export the session again"
 
 
 class ClaimUnbuildable(TerminalError):

@@ -9,9 +9,11 @@ import pytest
 
 from schemas import errors
 from schemas.errors import (
+    AgentSessionRejected,
     ChainRejected,
     ClaimUnbuildable,
     ConfigurationRejected,
+    FieldRejected,
     KeyRefused,
     ObjectExists,
     ObjectMissing,
@@ -24,6 +26,7 @@ from schemas.errors import (
     StoreUnavailable,
     TerminalError,
     TransientError,
+    WorkflowRejected,
     WrongUse,
 )
 
@@ -41,6 +44,8 @@ RAISED: list[SessionmillError] = [
     RoundRejected("r000002-ab.sf", 7, "duplicate_id", "call/msg_02"),
     ChainRejected("r000002-ab.sf", None, "order", "round 2 cannot follow round 0"),
     SessionRejected("s1", None, "no_records", "no landed records"),
+    AgentSessionRejected("messages.json", 2, "invalid_type", "content.1.argsBytes", "expected an integer"),
+    WorkflowRejected("x.relavium.yaml", 3, "yaml", "", "not YAML"),
     ClaimUnbuildable("c1", 4, "sequence 12 is gone"),
 ]
 
@@ -73,11 +78,18 @@ def test_rule_about_the_whole_file_has_no_row() -> None:
     assert str(SessionDataRejected("x.sd", None, "no_end", "cut short")).startswith("x.sd: no_end: cut short — ")
 
 
+def test_a_rejected_field_is_named_after_its_rule() -> None:
+    error = AgentSessionRejected("messages.json", 2, "invalid_type", "content.1.argsBytes", "expected an integer")
+    assert str(error).startswith("messages.json row 2: invalid_type: content.1.argsBytes: expected an integer — ")
+    assert error.field == "content.1.argsBytes"
+
+
 def test_the_tree_drawn_in_the_docstring_holds_every_kind() -> None:
     drawn = [line.strip(" │├└─").split()[0] for line in (errors.__doc__ or "").splitlines() if "─ " in line]
     assert sorted(drawn) == sorted(kind.__name__ for kind in KINDS if kind is not SessionmillError)
 
 
 def test_kinds_of_rejected_data_are_told_apart_by_type() -> None:
-    kinds = {SessionDataRejected, RoundRejected, ChainRejected, SessionRejected}
+    kinds = {SessionDataRejected, RoundRejected, ChainRejected, SessionRejected, FieldRejected}
     assert set(RejectedData.__subclasses__()) == kinds
+    assert set(FieldRejected.__subclasses__()) == {AgentSessionRejected, WorkflowRejected}
