@@ -19,6 +19,7 @@ _RULES: Final = {
     "model_type": ("invalid_type", "expected an object, received {kind}"),
     "model_attributes_type": ("invalid_type", "expected an object, received {kind}"),
     "too_short": ("too_small", "expected at least one"),
+    "union_tag_not_found": ("invalid_type", "expected an object, received {kind}"),
     "literal_error": ("invalid_literal", "another value than the one there is"),
 }
 """pydantic's own errors that its structure can still raise; everything else is `_relavium_values.refuse`."""
@@ -51,6 +52,13 @@ def _refusal(error: ErrorDetails) -> Refusal:
         if context["at"]:
             path.append(_shown(context["at"]))
         return context["rule"], ".".join(path), context["message"]
+    if error["type"].startswith("union_tag") and isinstance(error["input"], dict):
+        known = context.get("expected_tags", "").replace("'<", "").replace(">'", "")
+        return (
+            "invalid_union_discriminator",
+            ".".join((*path, "type")),
+            f"expected one of {known}" if known else "missing",
+        )
     rule, message = _RULES.get(error["type"], (error["type"], error["msg"]))
     return rule, ".".join(path), message.format(kind=kind_of(error["input"]))
 

@@ -138,7 +138,7 @@ Memory = Annotated[
     Annotated[NoMemory, Tag(tag("none"))]
     | Annotated[SummaryMemory, Tag(tag("summary"))]
     | Annotated[WindowMemory, Tag(tag("window"))],
-    by_type("none", "summary", "window"),
+    by_type(),
 ]
 
 

@@ -156,7 +156,7 @@ Node = Annotated[
     | Annotated[ParallelNode, Tag(tag("parallel"))]
     | Annotated[MergeNode, Tag(tag("merge"))]
     | Annotated[OutputNode, Tag(tag("output"))],
-    by_type("input", "agent", "human_gate", "condition", "transform", "parallel", "merge", "output"),
+    by_type(),
 ]
 
 

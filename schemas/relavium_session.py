@@ -165,7 +165,7 @@ SessionContentPart = Annotated[
     | Annotated[MediaPart, Tag(tag("media"))]
     | Annotated[ToolCallPart, Tag(tag("tool_call"))]
     | Annotated[ToolResultPart, Tag(tag("tool_result"))],
-    by_type("text", "reasoning", "media", "tool_call", "tool_result"),
+    by_type(),
 ]
 
 

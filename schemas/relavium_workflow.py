@@ -89,7 +89,7 @@ Trigger = Annotated[
     | Annotated[_Webhook, Tag(tag("webhook"))]
     | Annotated[_Schedule, Tag(tag("schedule"))]
     | Annotated[_FileChange, Tag(tag("file_change"))],
-    by_type("manual", "mcp_call", "webhook", "schedule", "file_change"),
+    by_type(),
 ]
 
 
