@@ -37,7 +37,7 @@ Reading is `schemas.relavium_yaml_reader`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from schemas._utf16 import LONE_SURROGATE, from_units, sorted_keys
@@ -50,13 +50,13 @@ _STEP: Final = "  "
 
 
 def write_yaml(document: Mapping[str, Any]) -> bytes:
-    """``document`` in the dialect, as UTF-8. Raises RecursionError when it is nested deeper than Python's stack, and
-    TypeError for a value JSON has no word for.
+    """``document`` in the dialect, as UTF-8, however deep it is nested. Raises TypeError for a value JSON has no word
+    for.
     """
     if not document:
         return b"{}\n"
     pieces: list[str] = []
-    _write_map(pieces, document, "")
+    _write(pieces, document)
     pieces.append("\n")
     text = "".join(pieces)
     try:
@@ -66,56 +66,55 @@ def write_yaml(document: Mapping[str, Any]) -> bytes:
         return LONE_SURROGATE.sub("\ufffd", from_units(text)).encode()
 
 
-def _write_map(pieces: list[str], items: Mapping[str, Any], indent: str) -> None:
-    """The lines of a non-empty map; the first stands where the output has come to, the others at ``indent``."""
-    inner = indent + _STEP
-    lead = ""
-    line = "\n" + indent
-    for key in sorted_keys(items):
-        printed = key_text(key, not indent)
-        width = len(printed)
-        if width > _LONGEST_SIMPLE_KEY:
-            pieces.append(f"{lead}? {printed}{line}: ")
-            _write_inline(pieces, items[key], inner)
+def _write(pieces: list[str], document: Mapping[str, Any]) -> None:
+    """The lines of a non-empty map. Collections that are not finished wait on a stack of our own: Python's is short."""
+    waiting: list[tuple[Iterator[Any], Mapping[str, Any] | None, str]] = []
+    # What is still to be written of the collection at hand: keys of the map `values`, or items of a list (None).
+    entries: Iterator[Any] = iter(sorted_keys(document))
+    values: Mapping[str, Any] | None = document
+    indent = lead = ""
+    while True:
+        line = "\n" + indent
+        inner = indent + _STEP
+        for entry in entries:
+            # `key_width` is that of "key: " on the value's line; None where the value starts at its indent.
+            key_width: int | None = None
+            if values is None:
+                value = entry
+                pieces.append(lead + "- ")
+            else:
+                value = values[entry]
+                printed = key_text(entry, not indent)
+                if len(printed) > _LONGEST_SIMPLE_KEY:
+                    pieces.append(f"{lead}? {printed}{line}: ")
+                else:
+                    pieces.append(f"{lead}{printed}:")
+                    key_width = len(printed) + 2
+            lead = line
+            if isinstance(value, dict | list) and value:
+                if key_width is not None:
+                    pieces.append("\n" + inner)
+                waiting.append((entries, values, indent))
+                entries, values = (iter(sorted_keys(value)), value) if isinstance(value, dict) else (iter(value), None)
+                indent, lead = inner, ""
+                break
+            pieces.append(_scalar(value, inner, key_width))
         else:
-            pieces.append(f"{lead}{printed}:")
-            _write_value(pieces, items[key], inner, width + 2)
-        lead = line
+            if not waiting:
+                return
+            entries, values, indent = waiting.pop()
+            lead = "\n" + indent
 
 
-def _write_value(pieces: list[str], value: Any, indent: str, key_width: int) -> None:
-    """A value after its key and colon."""
+def _scalar(value: Any, indent: str, key_width: int | None) -> str:
+    """A string, number, word or empty collection, with the space after its key's colon."""
     if isinstance(value, str):
         printed = short_text(value) if len(value) <= SHORT >= len(indent) else None
         if printed is None:
             printed = string_text(value, indent, key_width)
-            if printed[0] == "\n":
-                pieces.append(printed)
-                return
-        pieces.append(" " + printed)
-    elif isinstance(value, dict | list) and value:
-        pieces.append("\n" + indent)
-        _write_inline(pieces, value, indent)
     else:
-        pieces.append(" " + _plain_text(value))
-
-
-def _write_inline(pieces: list[str], value: Any, indent: str) -> None:
-    """A value that starts where the output has come to: a list's item, a collection, or what an explicit key has."""
-    if isinstance(value, str):
-        printed = short_text(value) if len(value) <= SHORT >= len(indent) else None
-        pieces.append(string_text(value, indent, None) if printed is None else printed)
-    elif isinstance(value, dict) and value:
-        _write_map(pieces, value, indent)
-    elif isinstance(value, list) and value:
-        inner = indent + _STEP
-        dash = "- "
-        for item in value:
-            pieces.append(dash)
-            _write_inline(pieces, item, inner)
-            dash = f"\n{indent}- "
-    else:
-        pieces.append(_plain_text(value))
+        printed = _plain_text(value)
+    return printed if key_width is None or printed[0] == "\n" else " " + printed
 
 
 def _plain_text(value: Any) -> str:

@@ -58,17 +58,23 @@ class _Walk:
     def __init__(self) -> None:
         self.counts: Counter[str] = Counter()
 
-    def value(self, value: Any, key: str = "") -> Any:
-        """A JSON value; ``key`` is the key of the map it is in."""
-        if isinstance(value, str):
-            text, counts = withhold_value(key, value) if key else withhold(value)
-            self.counts.update(counts)
-            return text
-        if isinstance(value, list):
-            return [self.value(item, key) for item in value]
-        if isinstance(value, dict):
-            return {name: self.value(item, name) for name, item in value.items()}
-        return value
+    def value(self, value: Any) -> Any:
+        """A JSON value, copied where it is a collection; texts in a map are judged with their key."""
+        root = [value]
+        todo: list[tuple[Any, Any, str]] = [(root, 0, "")]
+        while todo:
+            holder, place, key = todo.pop()
+            item = holder[place]
+            if isinstance(item, str):
+                holder[place], counts = withhold_value(key, item) if key else withhold(item)
+                self.counts.update(counts)
+            elif isinstance(item, list):
+                holder[place] = items = list(item)
+                todo += [(items, number, key) for number in range(len(items))]
+            elif isinstance(item, dict):
+                holder[place] = named = dict(item)
+                todo += [(named, name, name) for name in named]
+        return root[0]
 
     def part(self, part: SessionContentPart) -> SessionContentPart:
         if isinstance(part, TextPart | ReasoningPart):
@@ -95,5 +101,5 @@ class _Walk:
 
 def _with(model: M, **fields: Any) -> M:
     """A copy with the fields that changed; fields that were not given stay so."""
-    changed = {name: value for name, value in fields.items() if value is not None and value != getattr(model, name)}
+    changed = {name: value for name, value in fields.items() if value is not None and value is not getattr(model, name)}
     return model.model_copy(update=changed) if changed else model

@@ -182,6 +182,15 @@ def test_a_session_loses_secrets_in_its_texts_and_keeps_its_structure() -> None:
     assert read_workflow(done.data, name="f").workflow.name == "password=[withheld]"
 
 
+def test_a_schema_nested_as_deep_as_json_is_read_is_walked() -> None:
+    schema: Any = {"password": "hunter2"}
+    for _ in range(900):
+        schema = {"a": schema}
+    clean = withhold_session(record(agentSnapshot=AGENT | {"input_schema": schema}), [])
+    assert clean.counts == {"assignment": 1}
+    assert b'password: "[withheld]"' in scaffold(clean.record, []).data
+
+
 def test_a_session_without_secrets_is_the_same_session() -> None:
     whole: Any = record(title="Tides", agentSnapshot=AGENT), messages(("user", said("a")), ("assistant", said("b")))
     clean = withhold_session(*whole)

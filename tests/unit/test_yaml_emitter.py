@@ -181,3 +181,10 @@ def test_a_long_text_of_many_blank_lines_costs_linear_time() -> None:
     text = "long " * 40 + "\n" + "\n " * 200_000 + "x"
     assert write_yaml({"k": text}).startswith(b"k: ")
     assert read_yaml(write_yaml({"k": {"j": "a\n" * 200_000}}), name="f") == {"k": {"j": "a\n" * 200_000}}
+
+
+def test_values_may_be_nested_deeper_than_pythons_stack() -> None:
+    document: Any = {}
+    for _ in range(5_000):
+        document = {"a": document}
+    assert write_yaml(document).count(b"a:") == 5_000
