@@ -1,0 +1,121 @@
+"""Export one conversation: its session becomes a `.relavium.yaml` in the exports folder once it is completed.
+
+The file is derived: the same rounds and options give the same bytes. It is replaced whole, and only when its bytes
+differ, so that whoever watches the folder sees a change only where there is one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+
+from schemas.errors import ObjectMissing
+from schemas.session_data import read_session_data
+from storage.objects import ObjectStore
+from storage.zone import Zone
+from tasks.export.agent_session import agent_session
+from tasks.export.completion import why_unfinished
+from tasks.export.conversation import Conversation, read_conversation
+from tasks.export.exchanges import Exchange, exchanges_of
+from tasks.export.manifest import Manifest, file_name
+from tasks.export.outcome import ExportedFile, ExportOptions, ExportOutcome, RoundOfFile
+from tasks.export.scaffold import scaffold
+from tasks.export.withholding import withhold_session
+
+__all__ = ["export_conversation", "exported_bytes"]
+
+EXPORTER = 1
+"""Counts the changes of what is exported; a file of another number is made again."""
+
+VERBATIM = frozenset(("relavium",))
+"""Sources whose sessions are exported as they are: their own exporter would write the same."""
+
+
+def export_conversation(
+    zone: Zone, exports: ObjectStore, conversation: str, options: ExportOptions, manifest: Manifest
+) -> ExportOutcome:
+    """Bring the conversation's file up to its rounds. `manifest` is what stood in `exports` before.
+
+    Raises as `read_conversation` does; nothing is written then.
+    """
+    name = file_name(conversation)
+    known = manifest.files.get(name)
+    if known is not None and _stands(zone, exports, conversation, options, known, name):
+        return ExportOutcome(conversation=conversation, state="unchanged", name=name, file=known)
+    found = read_conversation(zone, conversation)
+    if found is None:
+        return _unfinished(conversation, "it has no rounds; run `sessionmill assemble` first")
+    exchanges = exchanges_of(found)
+    reason = _not_assembled(zone, found) or why_unfinished(
+        found, exchanges, as_of=options.as_of, completed_after=options.completed_after
+    )
+    if reason is not None:
+        return _unfinished(conversation, reason)
+    file, data = exported_bytes(found, exchanges, options)
+    changed = _read(exports, name) != data
+    if changed:
+        exports.replace(name, data)
+    return ExportOutcome(conversation=conversation, state="written" if changed else "unchanged", name=name, file=file)
+
+
+def exported_bytes(
+    conversation: Conversation, exchanges: list[Exchange], options: ExportOptions
+) -> tuple[ExportedFile, bytes]:
+    """The conversation's file and what the manifest says of it."""
+    record, messages = agent_session(conversation, exchanges, agent_slug=options.agent_slug)
+    withheld: dict[str, int] = {}
+    kept = options.keep_secrets or conversation.source in VERBATIM
+    if not kept:
+        clean = withhold_session(record, messages)
+        record, messages, withheld = clean.record, clean.messages, clean.counts
+    made = scaffold(record, messages)
+    file = ExportedFile(
+        session=conversation.session,
+        conversation=conversation.id,
+        agent=record.agentSlug,
+        workflow=made.workflow_id,
+        rounds=tuple(RoundOfFile(round=each.number, digest=each.digest) for each in conversation.rounds),
+        sha256=hashlib.sha256(made.data).hexdigest(),
+        bytes=len(made.data),
+        turns=made.turns,
+        secrets="kept" if kept else "withheld",
+        withheld=withheld,
+        warnings=made.warnings,
+        asked=_asked(options),
+    )
+    return file, made.data
+
+
+def _unfinished(conversation: str, reason: str) -> ExportOutcome:
+    return ExportOutcome(conversation=conversation, state="unfinished", reason=reason)
+
+
+def _asked(options: ExportOptions) -> str:
+    return f"exporter={EXPORTER} agent={options.agent_slug or ''} keep_secrets={str(options.keep_secrets).lower()}"
+
+
+def _stands(
+    zone: Zone, exports: ObjectStore, conversation: str, options: ExportOptions, known: ExportedFile, name: str
+) -> bool:
+    """Whether the file is as the manifest says, and was made from the rounds that the chain has now."""
+    rounds = [(each.number, each.digest12) for each in zone.chain(conversation).rounds()]
+    if known.asked != _asked(options) or rounds != [(each.round, each.digest[:12]) for each in known.rounds]:
+        return False
+    data = _read(exports, name)
+    return data is not None and hashlib.sha256(data).hexdigest() == known.sha256
+
+
+def _not_assembled(zone: Zone, found: Conversation) -> str | None:
+    """Why the chain cannot be trusted to show the conversation's end: records landed that it has not taken in."""
+    for ref in reversed(zone.landed_files(found.session)):
+        if ref.seq <= found.through_seq:
+            break
+        if read_session_data(zone.read(ref), name=ref.key).records:
+            return f"landed sequence {ref.seq} is not assembled yet; run `sessionmill assemble` first"
+    return None
+
+
+def _read(exports: ObjectStore, name: str) -> bytes | None:
+    try:
+        return exports.read(name)
+    except ObjectMissing:
+        return None
