@@ -33,6 +33,10 @@ app.add_typer(run_app, name="run")
 ZoneArgument = Annotated[str, typer.Argument(metavar="ZONE", help="The storage root: a folder or s3://bucket/prefix.")]
 SessionOption = Annotated[str | None, typer.Option("--session", metavar="ID", help="Only this session.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+ParamOption = Annotated[
+    list[str] | None,
+    typer.Option("--param", "-p", metavar="NAME=VALUE", help="A parameter of the flow; may be repeated."),
+]
 NowOption = Annotated[
     str | None,
     typer.Option(
@@ -49,23 +53,46 @@ RoundBytesOption = Annotated[
 
 @run_app.command("ingest")
 def run_ingest(
-    parameters: Annotated[
-        list[str] | None,
-        typer.Option("--param", "-p", metavar="NAME=VALUE", help="A parameter of the flow; may be repeated."),
-    ] = None,
+    parameters: ParamOption = None,
     json: JsonOption = False,
 ) -> None:
     """Assemble and verify every session of a zone, as one flow run.
 
-    Parameters: zone, sessions (patterns), shard_bytes, workers, max_round_bytes, now.
+    Parameters: zone, sessions (patterns), shard_bytes, workers, max_round_bytes, now, export_to.
     """
+    from flows.parameters import parameters_from
     from flows.run import print_summary, run_ingest_flow
-    from flows.settings import open_zone
-    from flows.summary import parameters_from
+    from flows.settings import open_exports, open_zone
+    from flows.summary import IngestParameters
 
-    given = parameters_from(parameters or [])
+    given = parameters_from(IngestParameters, parameters or [])
+    if given.export_to is not None:
+        open_exports(given.export_to)
     open_zone(given.zone)  # a zone that is not there is said before Prefect starts
     summary = run_ingest_flow(given)
+    print_summary(summary, json=json)
+    raise typer.Exit(summary.exit_code)
+
+
+@run_app.command("export")
+def run_export(
+    parameters: ParamOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Export the completed sessions of a zone, as one flow run.
+
+    Parameters: zone, to, sessions (patterns), shard_bytes, workers, as_of, completed_after, keep_secrets, agent_slug.
+    """
+    from flows.export_summary import ExportParameters
+    from flows.exporting import print_summary
+    from flows.parameters import parameters_from
+    from flows.run import run_export_flow
+    from flows.settings import open_exports, open_zone
+
+    given = parameters_from(ExportParameters, parameters or [])
+    open_zone(given.zone)
+    open_exports(given.to)
+    summary = run_export_flow(given)
     print_summary(summary, json=json)
     raise typer.Exit(summary.exit_code)
 
@@ -106,13 +133,54 @@ def fold(
 
 @app.command()
 def check(
-    files: Annotated[list[str], typer.Argument(metavar="FILE…", help="Files ending in .sd or .sf.")],
+    files: Annotated[list[str], typer.Argument(metavar="FILE…", help="Files ending in .sd, .sf or .relavium.yaml.")],
     json: JsonOption = False,
 ) -> None:
     """Accept or reject single files, naming the rule that one breaks."""
     from flows.direct import check_files
 
     raise typer.Exit(check_files(files, json=json))
+
+
+@app.command()
+def scaffold(
+    record: Annotated[str, typer.Argument(metavar="RECORD.json", help="A Relavium session's record.")],
+    messages: Annotated[str, typer.Argument(metavar="MESSAGES.json", help="Its messages, a list.")],
+    output: Annotated[
+        str | None, typer.Option("--output", "-o", metavar="FILE", help="Write here, not to standard output.")
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """Turn one Relavium session into the workflow that Relavium's own exporter writes."""
+    from flows.exporting import scaffold_session
+
+    raise typer.Exit(scaffold_session(record, messages, output, json=json))
+
+
+@app.command()
+def export(
+    zone: ZoneArgument,
+    to: Annotated[str, typer.Option("--to", metavar="EXPORTS", help="Where the files go: a folder or s3://….")],
+    session: SessionOption = None,
+    as_of: Annotated[
+        str | None,
+        typer.Option(
+            "--as-of", metavar="TIME", help="Measure quiet to this moment, or to `now`; default: the newest record's."
+        ),
+    ] = None,
+    completed_after: Annotated[
+        str | None,
+        typer.Option("--completed-after", metavar="DURATION", help="How long a completed session is quiet, as in 1h."),
+    ] = None,
+    keep_secrets: Annotated[
+        bool, typer.Option("--keep-secrets", help="Export texts as they are, with what looks like a secret.")
+    ] = False,
+    json: JsonOption = False,
+) -> None:
+    """Turn completed sessions into `.relavium.yaml` workflows to review."""
+    from flows.exporting import export_zone
+
+    raise typer.Exit(export_zone(zone, to, session, as_of, completed_after, keep_secrets=keep_secrets, json=json))
 
 
 @app.command()

@@ -14,9 +14,10 @@ import typer
 
 from flows.conversation_text import conversation_text
 from flows.demo_archive import File, first_files, later_files
+from flows.parameters import parameters_from
 from flows.run import print_summary, run_ingest_flow
 from flows.settings import open_zone
-from flows.summary import parameters_from
+from flows.summary import IngestParameters
 from schemas.errors import ObjectExists, WrongUse
 from storage.objects import ObjectStore
 
@@ -36,7 +37,7 @@ def run_demo(folder: Path, *, json: bool) -> int:
     if not json:
         typer.echo("Three invented sessions have landed. Prefect's temporary API starts; this takes some ten seconds.")
     more = iter([later_files()])
-    parameters = parameters_from([f"zone={folder}"])
+    parameters = parameters_from(IngestParameters, [f"zone={folder}"])
 
     def after_first_run() -> bool:
         late = next(more, None)

@@ -21,7 +21,7 @@ from tasks.ingest.session import BAD_DATA
 from tasks.verify import verifiable, verify_session
 
 __all__ = ["assemble_zone", "check_files", "fold_conversation", "verify_zone"]
-CHECKED = (".sd", ".sf")
+CHECKED = (".sd", ".sf", ".relavium.yaml")
 
 
 def assemble_zone(url: str, session: str | None, max_round_bytes: int | None, now: str | None, *, json: bool) -> int:
@@ -122,7 +122,7 @@ def _chosen(zone: Zone, sessions: list[str], session: str | None) -> list[str]:
 def _read(file: str, limit: int) -> bytes:
     """The file's bytes; a name that is no such file, or of no format we know, is wrong use."""
     if not file.endswith(CHECKED):
-        raise WrongUse(f"{file}: only files ending in {' or '.join(CHECKED)} can be checked")
+        raise WrongUse(f"{file}: only files ending in .sd, .sf or .relavium.yaml can be checked")
     try:
         size = Path(file).stat().st_size
         if size > limit:

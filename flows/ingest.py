@@ -1,4 +1,5 @@
 """The ingest flow: every session of a zone is assembled and verified; the bad ones are set aside, and the run says so.
+Where asked, completed sessions are then exported.
 
 `python -m flows.ingest` serves the flow to a Prefect server, hourly; `sessionmill run ingest` runs it here and now.
 """
@@ -13,6 +14,8 @@ from prefect.artifacts import acreate_table_artifact
 from prefect.client.schemas.objects import State
 from prefect.states import Completed, Failed
 
+from flows.export import export_shards
+from flows.export_summary import ExportSummary
 from flows.settings import Settings, load_settings, open_zone
 from flows.summary import IngestParameters, IngestSummary
 from flows.watch import watcher
@@ -34,7 +37,7 @@ async def ingest(parameters: IngestParameters) -> State[Any]:
     sizes, nameless = await asyncio.to_thread(list_sessions, parameters, settings)
     sessions = len(sizes) + len(nameless)
     watch(sessions, None)
-    finished = Finished(lambda outcome: watch(sessions, outcome))
+    finished = Finished(lambda outcome: watch(sessions, outcome.session))
     for outcome in nameless:
         finished.add(outcome)
     options = parameters.options()
@@ -53,11 +56,21 @@ async def ingest(parameters: IngestParameters) -> State[Any]:
                 finished.add(SessionOutcome(session=session, failure=str(end)))
         elif isinstance(end, BaseException):
             raise end
-    summary = IngestSummary.of(parameters.zone, finished.outcomes())
+    outcomes = finished.outcomes()
+    summary = IngestSummary.of(parameters.zone, outcomes, await _export(parameters, outcomes))
     await acreate_table_artifact(table=summary.rows(), key=SUMMARY_KEY, description=summary.sentence)
     if summary.exit_code:
         return Failed(message=summary.sentence, data=summary)
     return Completed(message=summary.sentence, data=summary)
+
+
+async def _export(parameters: IngestParameters, outcomes: list[SessionOutcome]) -> ExportSummary | None:
+    """The export that was asked for, of what is good."""
+    wanted = parameters.export()
+    if wanted is None:
+        return None
+    bad = frozenset(outcome.session for outcome in outcomes if outcome.problems or outcome.failure is not None)
+    return await export_shards(wanted, load_settings(), watcher(), without=bad)
 
 
 def list_sessions(parameters: IngestParameters, settings: Settings) -> tuple[dict[str, int], list[SessionOutcome]]:

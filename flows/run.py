@@ -12,18 +12,19 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
 from types import FrameType
 from typing import Any, TypeVar
 
 import typer
 
 from flows.console import INTERRUPTED, TERMINATED, progress, write_json
+from flows.export_summary import ExportParameters, ExportSummary
 from flows.summary import IngestParameters, IngestSummary
 from flows.watch import watched_by
-from tasks.ingest.outcome import SessionOutcome
 
-__all__ = ["print_summary", "run_ingest_flow", "run_until_signal"]
+__all__ = ["print_summary", "run_export_flow", "run_ingest_flow", "run_until_signal"]
 
 T = TypeVar("T")
 
@@ -47,24 +48,48 @@ def run_ingest_flow(parameters: IngestParameters, again: Callable[[], bool] = la
     return run_until_signal(run)
 
 
+def run_export_flow(parameters: ExportParameters) -> ExportSummary:
+    """Run the export flow; its summary. A signal raises `SystemExit`."""
+    os.environ.setdefault("PREFECT_LOGGING_LEVEL", "CRITICAL")
+    return run_until_signal(lambda: _export(parameters))
+
+
 async def _ingest(parameters: IngestParameters) -> IngestSummary:
     from flows.ingest import ingest
 
-    with progress("ingest") as bar:
-
-        def watch(sessions: int, outcome: SessionOutcome | None) -> None:
-            if outcome is None:
-                bar.start(sessions)
-            else:
-                bar.advance(outcome.session)
-
-        with watched_by(watch):
-            state = await ingest(parameters, return_state=True)
+    with _progress("ingest"):
+        state = await ingest(parameters, return_state=True)
     result: object = await state.aresult(raise_on_failure=False)
     if isinstance(result, BaseException):
         raise result
     assert isinstance(result, IngestSummary)
     return result
+
+
+async def _export(parameters: ExportParameters) -> ExportSummary:
+    from flows.export import export
+
+    with _progress("export"):
+        state = await export(parameters, return_state=True)
+    result: object = await state.aresult(raise_on_failure=False)
+    if isinstance(result, BaseException):
+        raise result
+    assert isinstance(result, ExportSummary)
+    return result
+
+
+@contextmanager
+def _progress(title: str) -> Iterator[None]:
+    with progress(title) as bar:
+
+        def watch(sessions: int, done: str | None) -> None:
+            if done is None:
+                bar.start(sessions)
+            else:
+                bar.advance(done)
+
+        with watched_by(watch):
+            yield
 
 
 def print_summary(summary: IngestSummary, *, json: bool) -> None:
@@ -76,6 +101,10 @@ def print_summary(summary: IngestSummary, *, json: bool) -> None:
         typer.echo(summary.text())
     for line in summary.complaints():
         typer.echo(line)
+    if summary.exports is not None and summary.exports.sessions:
+        typer.echo(f"\n{summary.exports.text()}")
+        for line in summary.exports.remarks():
+            typer.echo(line)
     typer.echo(summary.sentence)
 
 

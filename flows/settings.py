@@ -16,11 +16,13 @@ import yaml
 from pydantic import Field, ValidationError, field_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, YamlConfigSettingsSource
 
+from flows.durations import parse_duration
+from schemas._relavium_values import KEBAB
 from schemas.errors import ConfigurationRejected
-from storage.objects import GIB, StoreSettings, open_store
+from storage.objects import GIB, ObjectStore, StoreSettings, open_store
 from storage.zone import Zone
 
-__all__ = ["CONFIG_VARIABLE", "Settings", "load_settings", "open_zone"]
+__all__ = ["CONFIG_VARIABLE", "Settings", "load_settings", "open_exports", "open_zone"]
 
 PREFIX = "SESSIONMILL_"
 CONFIG_VARIABLE = PREFIX + "CONFIG"
@@ -35,11 +37,14 @@ class Settings(BaseSettings):
     zone: str | None = Field(
         None, description="The zone `sessionmill run ingest` works on when no `-p zone=` is given."
     )
+    exports: str | None = Field(None, description="Where `sessionmill run export` writes when no `-p to=` is given.")
     max_round_bytes: int = Field(2_097_152, description="A round's byte budget; 0 or less means the default.")
     shard_bytes: int = Field(64 * 1024 * 1024, ge=1, description="Landed bytes that one task of a flow works on.")
     workers: int = Field(
         default_factory=lambda: os.cpu_count() or 1, ge=1, description="Shards worked on at once, one process each."
     )
+    completed_after: str = Field("1h", description="How long a session is quiet before it counts as completed.")
+    agent_slug: str | None = Field(None, description="The agent of exported sessions; none: their source's name.")
 
     max_object_bytes: int = Field(GIB, ge=1, description="The largest object that is read into memory.")
     s3_endpoint_url: str | None = Field(None, description="Where S3 is, unless at AWS or at `AWS_ENDPOINT_URL`.")
@@ -50,6 +55,19 @@ class Settings(BaseSettings):
     def _endpoint_without_credentials(cls, value: str | None) -> str | None:
         if value is not None and urlsplit(value).username is not None:
             raise ValueError("a URL with credentials in it; put them in the environment or in the usual AWS places")
+        return value
+
+    @field_validator("completed_after")
+    @classmethod
+    def _completed_after_is_a_length_of_time(cls, value: str) -> str:
+        parse_duration(value)
+        return value
+
+    @field_validator("agent_slug")
+    @classmethod
+    def _agent_slug_is_kebab_case(cls, value: str | None) -> str | None:
+        if value is not None and KEBAB.fullmatch(value) is None:
+            raise ValueError("no kebab-case; write lower-case letters and digits with single hyphens, as in my-agent")
         return value
 
     def store(self) -> StoreSettings:
@@ -93,6 +111,19 @@ def open_zone(url: str, settings: Settings | None = None) -> Zone:
     store = open_store(url, settings=(settings or load_settings()).store())
     store.check_root()
     return Zone(store)
+
+
+def open_exports(url: str, settings: Settings | None = None) -> ObjectStore:
+    """The store at `url` for what is derived; a folder is made, a bucket must be there. Raises
+    `ConfigurationRejected`."""
+    store = open_store(url, settings=(settings or load_settings()).store())
+    if "://" not in store.url:
+        try:
+            Path(store.url).mkdir(parents=True, exist_ok=True)
+        except (FileExistsError, NotADirectoryError):
+            raise ConfigurationRejected(f"{url} is not a folder") from None
+    store.check_root()
+    return store
 
 
 def _sentence(kind: str, message: str) -> str:

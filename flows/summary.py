@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import fnmatch
-import json
 import time
-from collections.abc import Callable, Iterable
-from typing import Any, Self
+from collections.abc import Iterable
+from typing import Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, computed_field, field_validator
+from pydantic import BaseModel, ConfigDict, Field, computed_field, field_validator
 
 from flows.console import DONE, PROBLEMS, SYSTEM_FAILED, columns, printable
-from flows.settings import load_settings
+from flows.export_summary import ExportParameters, ExportSummary
+from flows.parameters import configured, counted, one_is_a_list
 from schemas.errors import WrongUse
 from schemas.times import NO_TIME, parse_time
 from tasks.ingest.outcome import IngestOptions, SessionOutcome
 
-__all__ = ["IngestParameters", "IngestSummary", "clock", "parameters_from"]
+__all__ = ["IngestParameters", "IngestSummary", "clock"]
 
 REASONS_SHOWN = 3
 
@@ -32,27 +32,24 @@ def clock(now: str | None) -> int:
     return value
 
 
-def _configured(name: str) -> Callable[[], Any]:
-    return lambda: getattr(load_settings(), name)
-
-
 class IngestParameters(BaseModel):
     """What one run of the ingest flow works on. What is not given is as configured where the flow runs."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True)
 
-    zone: str = Field(default_factory=_configured("zone"), min_length=1, description="A folder or s3://bucket/prefix.")
+    zone: str = Field(default_factory=configured("zone"), min_length=1, description="A folder or s3://bucket/prefix.")
     sessions: tuple[str, ...] = Field((), description="Only sessions that match one of these shell patterns.")
     shard_bytes: int = Field(
-        default_factory=_configured("shard_bytes"), ge=1, description="Landed bytes that one task works on."
+        default_factory=configured("shard_bytes"), ge=1, description="Landed bytes that one task works on."
     )
     workers: int = Field(
-        default_factory=_configured("workers"), ge=1, description="Shards worked on at once, one process each."
+        default_factory=configured("workers"), ge=1, description="Shards worked on at once, one process each."
     )
     max_round_bytes: int = Field(
-        default_factory=_configured("max_round_bytes"), description="A round's byte budget; 0 or less: the default."
+        default_factory=configured("max_round_bytes"), description="A round's byte budget; 0 or less: the default."
     )
     now: str | None = Field(None, description="The clock, RFC 3339; only conversation.state shows it.")
+    export_to: str | None = Field(None, description="Export completed sessions here afterwards; none: do not export.")
 
     @field_validator("zone", mode="before")
     @classmethod
@@ -64,7 +61,7 @@ class IngestParameters(BaseModel):
     @field_validator("sessions", mode="before")
     @classmethod
     def _one_pattern_is_a_list_of_one(cls, value: object) -> object:
-        return (value,) if isinstance(value, str) else value
+        return one_is_a_list(value)
 
     @field_validator("now")
     @classmethod
@@ -77,31 +74,21 @@ class IngestParameters(BaseModel):
         """For one session; reads the clock when no `now` is given."""
         return IngestOptions(now=clock(self.now), max_round_bytes=self.max_round_bytes)
 
+    def export(self) -> ExportParameters | None:
+        """The export that follows, if one does: the same sessions, the rest as configured."""
+        if self.export_to is None:
+            return None
+        return ExportParameters(
+            zone=self.zone,
+            to=self.export_to,
+            sessions=self.sessions,
+            workers=self.workers,
+            shard_bytes=self.shard_bytes,
+        )
+
     def wanted(self, session: str) -> bool:
         """Whether the session filter lets `session` through."""
         return not self.sessions or any(fnmatch.fnmatchcase(session, pattern) for pattern in self.sessions)
-
-
-def parameters_from(assignments: Iterable[str]) -> IngestParameters:
-    """`NAME=VALUE` texts over the settings; several `sessions` are a JSON list. Raises `WrongUse`."""
-    given: dict[str, Any] = {}
-    for assignment in assignments:
-        name, separator, text = assignment.partition("=")
-        if not separator:
-            raise WrongUse(f"-p {assignment}: write a parameter as NAME=VALUE")
-        given[name] = _names(text) if name == "sessions" and text.startswith("[") else text
-    try:
-        return IngestParameters(**given)
-    except ValidationError as error:
-        problems = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors())
-        raise WrongUse(f"-p {problems}") from None
-
-
-def _names(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except ValueError:
-        raise WrongUse(f"-p sessions: {text} is not a JSON list of patterns") from None
 
 
 class IngestSummary(BaseModel):
@@ -111,10 +98,11 @@ class IngestSummary(BaseModel):
 
     zone: str
     sessions: list[SessionOutcome]
+    exports: ExportSummary | None = None
 
     @classmethod
-    def of(cls, zone: str, outcomes: Iterable[SessionOutcome]) -> Self:
-        return cls(zone=zone, sessions=sorted(outcomes, key=lambda outcome: outcome.session))
+    def of(cls, zone: str, outcomes: Iterable[SessionOutcome], exports: ExportSummary | None = None) -> Self:
+        return cls(zone=zone, sessions=sorted(outcomes, key=lambda outcome: outcome.session), exports=exports)
 
     @computed_field  # type: ignore[prop-decorator]
     @property
@@ -135,17 +123,19 @@ class IngestSummary(BaseModel):
 
     @property
     def exit_code(self) -> int:
+        of_exports = DONE if self.exports is None else self.exports.exit_code
         if self.failed:
             return SYSTEM_FAILED
-        return PROBLEMS if self.quarantined else DONE
+        return max(PROBLEMS if self.quarantined else DONE, of_exports)
 
     @property
     def sentence(self) -> str:
         """How the run went, for a state message and the last line on a terminal."""
         bad = [f"{self.quarantined} quarantined"] if self.quarantined else []
         bad += [f"{self.failed} failed"] if self.failed else []
-        found = f"{_counted(len(self.sessions), 'session')}, {_counted(self.rounds_written, 'round')} written"
-        return ", ".join([found, *(bad or ["no problems"])])
+        found = f"{counted(len(self.sessions), 'session')}, {counted(self.rounds_written, 'round')} written"
+        said = ", ".join([found, *(bad or ["no problems"])])
+        return said if self.exports is None else f"{said}; exports: {self.exports.sentence}"
 
     def rows(self) -> list[dict[str, object]]:
         """The summary table, one row a session."""
@@ -177,7 +167,3 @@ class IngestSummary(BaseModel):
         """The summary table as aligned columns; there is at least one session."""
         rows = self.rows()
         return columns(list(rows[0]), [list(row.values()) for row in rows])
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -9,14 +9,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-from tasks.ingest.outcome import SessionOutcome
-
 __all__ = ["Watcher", "watched_by", "watcher"]
 
-Watcher = Callable[[int, SessionOutcome | None], None]
-"""Told how many sessions there are, with None when they are listed and then with each outcome."""
+Watcher = Callable[[int, str | None], None]
+"""Told how many sessions there are, with None when they are listed and then with each
+session that is done."""
 
-_WATCHER: ContextVar[Watcher] = ContextVar("_WATCHER", default=lambda sessions, outcome: None)
+_WATCHER: ContextVar[Watcher] = ContextVar("_WATCHER", default=lambda sessions, done: None)
 
 
 def watcher() -> Watcher:

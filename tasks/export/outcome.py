@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
-__all__ = ["DEFAULT_QUIET", "ExportOptions", "ExportOutcome", "ExportedFile", "RoundOfFile", "State"]
+__all__ = ["DEFAULT_QUIET", "ExportOptions", "ExportOrder", "ExportOutcome", "ExportedFile", "RoundOfFile", "State"]
 
 DEFAULT_QUIET = 3600 * 1_000_000_000
 """Nanoseconds without a record after which a session with nothing open counts as completed."""
@@ -23,6 +23,15 @@ class ExportOptions(BaseModel):
     completed_after: int = DEFAULT_QUIET
     keep_secrets: bool = False
     agent_slug: str | None = None
+
+
+class ExportOrder(BaseModel):
+    """Where a worker exports to, and how."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    to: str
+    options: ExportOptions
 
 
 class RoundOfFile(BaseModel):

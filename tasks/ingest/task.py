@@ -21,7 +21,7 @@ from tasks.ingest.outcome import IngestOptions, SessionOutcome
 from tasks.ingest.shards import Shard
 from tasks.ingest.worker import Answer, Order
 
-__all__ = ["Finished", "ingest_shard"]
+__all__ = ["RETRIES", "Finished", "ingest_shard", "is_transient", "worker"]
 
 RETRIES = 3
 LONGEST_ANSWER = 64 * 1024 * 1024
@@ -47,7 +47,8 @@ class Finished:
         return [outcome for _, outcome in sorted(self._by_session.items())]
 
 
-def _is_transient(task: Task[..., Any], task_run: TaskRun, state: State[Any]) -> bool:
+def is_transient(task: Task[..., Any], task_run: TaskRun, state: State[Any]) -> bool:
+    """Whether a retry may mend what failed the task."""
     return isinstance(state.data, TransientError)
 
 
@@ -57,7 +58,7 @@ def _is_transient(task: Task[..., Any], task_run: TaskRun, state: State[Any]) ->
     retries=RETRIES,
     retry_delay_seconds=exponential_backoff(2),
     retry_jitter_factor=0.5,
-    retry_condition_fn=_is_transient,
+    retry_condition_fn=is_transient,
     cache_policy=NO_CACHE,
     persist_result=False,
 )
@@ -66,7 +67,7 @@ async def ingest_shard(
 ) -> None:
     """Assemble and verify every session of `shard` that is not in `finished`; raises what a retry may mend."""
     while remaining := finished.missing(shard.sessions):
-        async with _worker(Order(zone=zone, store=store, sessions=remaining, options=options)) as process:
+        async with worker(Order(zone=zone, store=store, sessions=remaining, options=options)) as process:
             assert process.stdout is not None
             async for line in process.stdout:
                 answer = Answer.model_validate_json(line)
@@ -87,7 +88,7 @@ async def ingest_shard(
 
 
 @asynccontextmanager
-async def _worker(order: Order) -> AsyncIterator[asyncio.subprocess.Process]:
+async def worker(order: Order) -> AsyncIterator[asyncio.subprocess.Process]:
     """A worker that has its order; killed on the way out if it has not ended by itself."""
     process = await asyncio.create_subprocess_exec(
         sys.executable,

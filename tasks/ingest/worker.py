@@ -24,6 +24,9 @@ from pydantic import BaseModel, ConfigDict
 from schemas.errors import SessionmillError
 from storage.objects import ObjectStore, StoreSettings, open_store
 from storage.zone import Zone
+from tasks.export.batch import export_one
+from tasks.export.manifest import Manifest, read_manifest
+from tasks.export.outcome import ExportOrder, ExportOutcome
 from tasks.ingest.outcome import IngestOptions, SessionOutcome
 from tasks.ingest.session import ingest_session
 
@@ -31,20 +34,22 @@ __all__ = ["Answer", "Order", "main"]
 
 
 class Order(BaseModel):
-    """Which sessions of which zone, and how."""
+    """Which sessions of which zone, and what to do with them: ingest by `options`, or else export."""
 
     model_config = ConfigDict(frozen=True)
 
     zone: str
     store: StoreSettings
     sessions: tuple[str, ...]
-    options: IngestOptions
+    options: IngestOptions | None = None
+    export: ExportOrder | None = None
 
 
 class Answer(BaseModel):
     """One session's outcome, or the error that ended the shard (pickled: errors keep their fields across processes)."""
 
     outcome: SessionOutcome | None = None
+    exported: ExportOutcome | None = None
     raised: str | None = None
 
     def error(self) -> SessionmillError | None:
@@ -77,13 +82,30 @@ def main() -> None:
 def _answer(order: Order, session: str) -> Answer:
     try:
         zone = Zone(_open(order.zone, order.store))
+        if order.export is not None:
+            return Answer(exported=_export(zone, session, order.export, order.store))
+        assert order.options is not None
         return Answer(outcome=ingest_session(zone, session, order.options))
     except SessionmillError as error:
         return Answer(raised=base64.b64encode(pickle.dumps(error)).decode())
     except Exception as error:
         # A fault of ours must not take the shard's other sessions with it; the traceback goes to the log.
         traceback.print_exc()
-        return Answer(outcome=SessionOutcome(session=session, failure=f"{type(error).__name__}: {error}"))
+        failure = f"{type(error).__name__}: {error}"
+        if order.export is not None:
+            return Answer(exported=ExportOutcome(conversation=session, state="failed", reason=failure))
+        return Answer(outcome=SessionOutcome(session=session, failure=failure))
+
+
+def _export(zone: Zone, conversation: str, order: ExportOrder, settings: StoreSettings) -> ExportOutcome:
+    exports, manifest = _exports(order.to, settings)
+    return export_one(zone, exports, conversation, order.options, manifest)
+
+
+@cache
+def _exports(url: str, settings: StoreSettings) -> tuple[ObjectStore, Manifest]:
+    exports = _open(url, settings)
+    return exports, read_manifest(exports)
 
 
 @cache

@@ -1,0 +1,54 @@
+"""What the parameters of all flows have in common."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from flows.settings import load_settings
+from schemas.errors import WrongUse
+
+__all__ = ["configured", "counted", "one_is_a_list", "parameters_from"]
+
+P = TypeVar("P", bound=BaseModel)
+
+
+def parameters_from(kind: type[P], assignments: Iterable[str]) -> P:
+    """A flow's parameters: `NAME=VALUE` texts over the settings; several `sessions` are a JSON list. Raises
+    `WrongUse`."""
+    given: dict[str, Any] = {}
+    for assignment in assignments:
+        name, separator, text = assignment.partition("=")
+        if not separator:
+            raise WrongUse(f"-p {assignment}: write a parameter as NAME=VALUE")
+        given[name] = _names(text) if name == "sessions" and text.startswith("[") else text
+    try:
+        return kind(**given)
+    except ValidationError as error:
+        problems = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors())
+        raise WrongUse(f"-p {problems}") from None
+
+
+def _names(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        raise WrongUse(f"-p sessions: {text} is not a JSON list of patterns") from None
+
+
+def configured(name: str) -> Callable[[], Any]:
+    """A default that is the setting `name`, as it stands when it is asked for."""
+    return lambda: getattr(load_settings(), name)
+
+
+def one_is_a_list(value: object) -> object:
+    """One text as a list of one; anything else as it is."""
+    return (value,) if isinstance(value, str) else value
+
+
+def counted(number: int, noun: str) -> str:
+    """`1 session`, `2 sessions`."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
