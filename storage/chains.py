@@ -87,13 +87,18 @@ class ChainStore:
         return header, digest
 
     def pending_claim(self) -> Claim | None:
-        """The claim for the round after the head, or None; raises `ChainRejected` (``claim``) when it is unreadable."""
+        """The claim of the first round that is not there: the one after the head, or one that went missing before it.
+
+        None when no claim stands without its round. Raises `ChainRejected` (``claim``) when it is unreadable.
+        """
         objects = self._objects()
+        keys = {stat.key for stat in objects}
         rounds = _round_files(objects)
-        number = rounds[-1].number + 1 if rounds else 1
-        if not any(stat.key == self._claim_key(number) for stat in objects):
-            return None
-        return self._read_claim(number)
+        present = {each.number for each in rounds}
+        for number in range(1, (rounds[-1].number if rounds else 0) + 2):
+            if number not in present and self._claim_key(number) in keys:
+                return self._read_claim(number)
+        return None
 
     def claim(self, claim: Claim) -> Claim:
         """Claim a round, once: the claim that stands now, which is `claim` or one that somebody made before."""
@@ -123,8 +128,9 @@ class ChainStore:
         for each in rounds:
             if each.number == number and each.key != key:
                 raise ChainRejected(name, None, "duplicate_round", f"round {number} is already {each.name}")
+        # A round that went missing comes back the same way: its claim admits only the bytes that it had.
         head = rounds[-1].number if rounds else 0
-        if head < number - 1 or (head >= number and not any(each.key == key for each in rounds)):
+        if head < number - 1:
             raise ChainRejected(name, None, "order", f"cannot publish round {number}: the chain head is round {head}")
         try:
             self.store.create(key, data)

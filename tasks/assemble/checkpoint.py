@@ -19,14 +19,14 @@ from .index import FileFacts, Index
 
 __all__ = ["Checkpoint", "read_checkpoint", "write_checkpoint"]
 
-_LAYOUT = 2
+_LAYOUT = 3
 _LARGEST = 4 << 30
 """Bytes that a checkpoint may unpack to; beyond it the session is assembled from the beginning."""
 
 
 class Checkpoint(NamedTuple):
-    """landed: every file of the index as (key, bytes), in sequence order. settled: unresolved entries of the chain that
-    are no longer open.
+    """landed: every file of the index as (key, bytes), in sequence order. rounds: every round, likewise. beyond: landed
+    files that no round covers yet. unresolved: the chain's entries of every state, id to facts.
     """
 
     layout: int
@@ -35,6 +35,7 @@ class Checkpoint(NamedTuple):
     session: str
     conversation: str
     landed: tuple[tuple[str, int], ...]
+    rounds: tuple[tuple[str, int], ...]
     round: int
     digest: str
     input_digest: str
@@ -83,6 +84,7 @@ def write_checkpoint(
     session: str,
     conversation: str,
     landed: Sequence[tuple[str, int]],
+    rounds: Sequence[tuple[str, int]],
     index: Index,
     published: Published,
     assembled: Assembled,
@@ -95,6 +97,7 @@ def write_checkpoint(
         session,
         conversation,
         tuple(landed),
+        tuple(rounds),
         published.round,
         published.digest,
         published.input_digest,

@@ -147,21 +147,26 @@ class _Run:
         fits = (
             (saved.parser, saved.policy) == (PARSER, self.policy)
             and (saved.session, saved.conversation) == self.subject[:2]
-            and (saved.round, saved.digest[:12]) == (head.number, head.digest12)
+            and saved.rounds == tuple((each.key, each.size) for each in rounds)
             and saved.landed == tuple((ref.key, ref.size) for ref in self.landed[: len(saved.landed)])
         )
-        return saved if fits else None
+        # The head is read whole, for the next round stands on its digest; earlier ones are `verify`'s to read.
+        if not fits or self.chain.check(head, self.chain.read(head))[1] != saved.digest:
+            return None
+        return saved
 
     def _save(self, standing: _Standing, saved: Checkpoint | None) -> None:
         if saved is not None and not self.written and len(saved.landed) == len(self.landed):
             return
         landed = [(ref.key, ref.size) for ref in self.landed]
+        rounds = [(each.key, each.size) for each in self.chain.rounds()]
         data = write_checkpoint(
             PARSER,
             self.policy,
             self.subject.session,
             self.subject.conversation,
             landed,
+            rounds,
             standing.index,
             standing.published,
             standing.base,
