@@ -17,7 +17,7 @@ from flows.demo_archive import File, first_files, later_files
 from flows.parameters import parameters_from
 from flows.run import print_summary, run_ingest_flow
 from flows.settings import open_zone
-from flows.summary import IngestParameters
+from flows.summary import IngestParameters, IngestSummary
 from schemas.errors import ObjectExists, WrongUse
 from storage.objects import ObjectStore
 
@@ -39,7 +39,7 @@ def run_demo(folder: Path, *, json: bool) -> int:
     more = iter([later_files()])
     parameters = parameters_from(IngestParameters, [f"zone={folder}"])
 
-    def after_first_run() -> bool:
+    def after_first_run(summary: IngestSummary) -> bool:
         late = next(more, None)
         if late is None:
             return False

@@ -16,6 +16,7 @@ from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from types import FrameType
 from typing import Any, TypeVar
+from urllib.parse import urlsplit, urlunsplit
 
 import typer
 
@@ -23,6 +24,7 @@ from flows.console import INTERRUPTED, TERMINATED, progress, write_json
 from flows.export_summary import ExportParameters, ExportSummary
 from flows.summary import IngestParameters, IngestSummary
 from flows.watch import watched_by
+from schemas.errors import ServerUnavailable
 
 __all__ = ["print_summary", "run_export_flow", "run_ingest_flow", "run_until_signal"]
 
@@ -33,49 +35,99 @@ LEAVE_WITHIN = 3.0
 then."""
 
 
-def run_ingest_flow(parameters: IngestParameters, again: Callable[[], bool] = lambda: False) -> IngestSummary:
-    """Run the ingest flow, and once more as long as `again()` says so; the last summary. A signal raises
-    `SystemExit`."""
-    # Prefect's own words are for its user interface; here they would only repeat the summary.
-    os.environ.setdefault("PREFECT_LOGGING_LEVEL", "CRITICAL")
+def run_ingest_flow(
+    parameters: IngestParameters, again: Callable[[IngestSummary], bool] = lambda summary: False
+) -> IngestSummary:
+    """Run the ingest flow, and once more as long as `again` says so of the last summary; the last one. A signal raises
+    `SystemExit`, a Prefect server that does not answer `ServerUnavailable`."""
+    _quieten_prefect()
 
     async def run() -> IngestSummary:
-        summary = await _ingest(parameters)
-        while again():
-            summary = await _ingest(parameters)
+        from flows.ingest import ingest
+
+        summary = await _flow_run("ingest", ingest, parameters, IngestSummary)
+        while again(summary):
+            summary = await _flow_run("ingest", ingest, parameters, IngestSummary)
         return summary
 
     return run_until_signal(run)
 
 
 def run_export_flow(parameters: ExportParameters) -> ExportSummary:
-    """Run the export flow; its summary. A signal raises `SystemExit`."""
+    """Run the export flow; its summary. A signal raises `SystemExit`, a Prefect server that does not answer
+    `ServerUnavailable`."""
+    _quieten_prefect()
+
+    async def run() -> ExportSummary:
+        from flows.export import export
+
+        return await _flow_run("export", export, parameters, ExportSummary)
+
+    return run_until_signal(run)
+
+
+def _quieten_prefect() -> None:
+    """Prefect's own words are for its user interface; here they would only repeat the summary. Its service that sends
+    events warns of work left at the end of every run that is slow to end."""
     os.environ.setdefault("PREFECT_LOGGING_LEVEL", "CRITICAL")
-    return run_until_signal(lambda: _export(parameters))
+    os.environ.setdefault("PREFECT_INTERNAL_LOGGING_LEVEL", "CRITICAL")
 
 
-async def _ingest(parameters: IngestParameters) -> IngestSummary:
-    from flows.ingest import ingest
-
-    with _progress("ingest"):
-        state = await ingest(parameters, return_state=True)
-    result: object = await state.aresult(raise_on_failure=False)
-    if isinstance(result, BaseException):
-        raise result
-    assert isinstance(result, IngestSummary)
+async def _flow_run(title: str, flow: Any, parameters: Any, kind: type[T]) -> T:
+    """One run of `flow`; its summary, or what it raised."""
+    _say_that_the_api_starts()
+    with _progress(title), _server_failures():
+        state = await flow(parameters, return_state=True)
+        result: object = await state.aresult(raise_on_failure=False)
+        if isinstance(result, BaseException):
+            raise result
+    assert isinstance(result, kind)
     return result
 
 
-async def _export(parameters: ExportParameters) -> ExportSummary:
-    from flows.export import export
+_SAID: list[str] = []
 
-    with _progress("export"):
-        state = await export(parameters, return_state=True)
-    result: object = await state.aresult(raise_on_failure=False)
-    if isinstance(result, BaseException):
-        raise result
-    assert isinstance(result, ExportSummary)
-    return result
+
+def _say_that_the_api_starts() -> None:
+    """Once, and only where somebody waits: nothing else is to be seen for those seconds."""
+    from prefect.settings import PREFECT_API_URL
+
+    if sys.stderr.isatty() and not PREFECT_API_URL.value() and not _SAID:
+        _SAID.append("Prefect's temporary API starts; this takes some ten seconds")
+        typer.echo(_SAID[0], err=True)
+
+
+@contextmanager
+def _server_failures() -> Iterator[None]:
+    """What Prefect raises when its server cannot be reached or used, as `ServerUnavailable`.
+
+    Prefect raises a plain RuntimeError for a server that is not there, and httpx's errors for one that goes away.
+    """
+    import httpx
+    from prefect.settings import PREFECT_API_URL
+
+    try:
+        yield
+    except (httpx.HTTPError, RuntimeError) as error:
+        cause: BaseException | None = error
+        while cause is not None and not isinstance(cause, httpx.HTTPError):
+            cause = cause.__cause__
+        temporary = "ephemeral Prefect API" in str(error)
+        if cause is None and not temporary and "Failed to reach API" not in str(error):
+            raise
+        address = PREFECT_API_URL.value()
+        server = "Prefect's temporary API" if address is None else f"the Prefect server at {_without_secrets(address)}"
+        if isinstance(cause, httpx.HTTPStatusError):
+            detail = f"it refused with HTTP {cause.response.status_code}"
+        else:
+            detail = "it does not answer"
+        raise ServerUnavailable(server, detail) from error
+
+
+def _without_secrets(url: str) -> str:
+    """Scheme, host, port and path of a URL, without user, password and query."""
+    parts = urlsplit(url)
+    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
 
 
 @contextmanager

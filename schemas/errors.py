@@ -4,7 +4,8 @@
 
     SessionmillError
      ├─ TransientError                   trying again may help
-     │   └─ StoreUnavailable
+     │   ├─ StoreUnavailable
+     │   └─ ServerUnavailable            the Prefect server, or its temporary API
      └─ TerminalError                    trying again cannot help
          ├─ WrongUse                     bad options or configuration (exit 2)
          │   └─ ConfigurationRejected
@@ -57,6 +58,17 @@ class StoreUnavailable(TransientError):
         super().__init__(f"{key}: the store did not complete {operation}: {detail} — try again, or check the endpoint")
         self.key = key
         self.operation = operation
+        self.detail = detail
+
+
+class ServerUnavailable(TransientError):
+    """The Prefect server that records flow runs did not answer, or answered that it cannot."""
+
+    def __init__(self, server: str, detail: str) -> None:
+        super().__init__(
+            f"{server}: {detail} — start it or correct PREFECT_API_URL; without that variable a temporary one is used"
+        )
+        self.server = server
         self.detail = detail
 
 

@@ -20,6 +20,7 @@ from schemas.errors import (
     ObjectTooLarge,
     RejectedData,
     RoundRejected,
+    ServerUnavailable,
     SessionDataRejected,
     SessionmillError,
     SessionRejected,
@@ -34,6 +35,7 @@ KINDS = [kind for _, kind in inspect.getmembers(errors, inspect.isclass) if issu
 
 RAISED: list[SessionmillError] = [
     StoreUnavailable("a/b", "read", "connection reset"),
+    ServerUnavailable("the Prefect server at http://127.0.0.1:1/api", "it does not answer"),
     WrongUse("--shard-bytes must be positive"),
     ConfigurationRejected("zone_urll: unknown key"),
     ObjectMissing("a/b"),
@@ -64,8 +66,9 @@ def test_every_error_is_one_printable_line(error: SessionmillError) -> None:
     assert str(error).isprintable()
 
 
-def test_only_an_unavailable_store_is_worth_another_try() -> None:
-    assert [type(error) for error in RAISED if isinstance(error, TransientError)] == [StoreUnavailable]
+def test_only_an_unavailable_store_or_server_is_worth_another_try() -> None:
+    worth = [type(error) for error in RAISED if isinstance(error, TransientError)]
+    assert worth == [StoreUnavailable, ServerUnavailable]
     assert all(isinstance(error, TransientError) is not isinstance(error, TerminalError) for error in RAISED)
 
 

@@ -1,0 +1,78 @@
+"""`sessionmill run` as a person starts it, with a Prefect server that is not there or is not one."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+
+import pytest
+
+from flows.demo_archive import first_files
+from storage.objects import open_store
+from tests.landed import land
+
+
+@pytest.fixture
+def zone(tmp_path: Path) -> Path:
+    (tmp_path / "zone").mkdir()
+    land(open_store(tmp_path / "zone"), first_files())
+    return tmp_path / "zone"
+
+
+def run_ingest(zone: Path, api_url: str, *arguments: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        [sys.executable, "-m", "flows", "run", "ingest", "-p", f"zone={zone}", *arguments],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PREFECT_API_URL": api_url, "PREFECT_CLIENT_MAX_RETRIES": "0"},
+        check=False,
+    )
+
+
+@contextmanager
+def answering_with(status: int) -> Iterator[int]:
+    """A web server that has the same answer for everything; its port."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(status)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        do_POST = do_GET
+
+        def log_message(self, format: str, *args: object) -> None:
+            """Quiet."""
+
+    with HTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield server.server_port
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def test_server_that_is_not_there_is_one_sentence_and_its_secrets_stay_unsaid(zone: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    done = run_ingest(zone, f"http://someone:secret@127.0.0.1:{port}/api?token=secret", "--json")
+    assert done.returncode == 3
+    assert json.loads(done.stdout)["error"] == "ServerUnavailable"
+    assert done.stderr.count("\n") == 1
+    assert f"the Prefect server at http://127.0.0.1:{port}/api: it does not answer" in done.stderr
+    assert "secret" not in done.stdout + done.stderr
+
+
+def test_server_that_refuses_is_one_sentence_with_its_answer(zone: Path) -> None:
+    with answering_with(401) as port:
+        done = run_ingest(zone, f"http://127.0.0.1:{port}/api")
+    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (3, "", 1)
+    assert "it refused with HTTP 401" in done.stderr
