@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Annotated, Generic, TypeVar
+from typing import Annotated, Any, Generic, TypeVar
 
 import msgspec
 from msgspec import Meta, Raw, Struct
@@ -34,7 +34,32 @@ class Format(Struct, forbid_unknown_fields=True, omit_defaults=True, gc=False):
 
     A field without a default is always written, a field with one is left out when it holds it: that is "omitempty".
     Values hold no cycles, so the garbage collector need not look at them.
+
+    Pydantic takes these types as they are, in models and in a ``TypeAdapter``: one definition serves the hot paths and
+    the edges.
     """
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: Any) -> Any:
+        from pydantic_core import core_schema  # only where pydantic asks
+
+        def validate(value: Any) -> Any:
+            if isinstance(value, cls):
+                return value
+            try:
+                return msgspec.json.decode(encode(value), type=cls)
+            except (msgspec.MsgspecError, TypeError) as error:
+                raise ValueError(str(error)) from None
+
+        serialization = core_schema.plain_serializer_function_ser_schema(
+            lambda value: msgspec.json.decode(encode(value)), return_schema=core_schema.dict_schema()
+        )
+        return core_schema.no_info_plain_validator_function(validate, serialization=serialization)
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, schema: Any, handler: Any) -> dict[str, Any]:
+        (found,), components = msgspec.json.schema_components([cls], ref_template="#/$defs/{name}")
+        return {**components[found["$ref"].rpartition("/")[2]], "$defs": components}
 
 
 F = TypeVar("F", bound=Format)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pydantic import BaseModel, ConfigDict
 
 from schemas.errors import RejectedData, WrongUse
-from schemas.session_data import read_session_data
-from schemas.session_flow import check_round
+from schemas.session_data import SessionDataHeader, read_session_data
+from schemas.session_flow import RoundHeader, check_round
 
 
 class Verdict(BaseModel):
@@ -14,7 +14,7 @@ class Verdict(BaseModel):
 
     ``rule`` is the short name of the rule broken first, and None for an accepted file. ``detail`` is then what was
     found in it (a round's digest, ``3 records``, a workflow's id), and otherwise how the rule is broken; ``row`` is
-    where, None for the whole file.
+    where, None for the whole file. ``header`` is what an accepted .sd or .sf file says of itself.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -24,6 +24,7 @@ class Verdict(BaseModel):
     rule: str | None = None
     row: int | None = None
     detail: str
+    header: RoundHeader | SessionDataHeader | None = None
 
 
 def check_bytes(name: str, data: bytes) -> Verdict:
@@ -32,11 +33,11 @@ def check_bytes(name: str, data: bytes) -> Verdict:
     """
     try:
         if name.endswith(".sd"):
-            return Verdict(
-                file=name, accepted=True, detail=f"{len(read_session_data(data, name=name).records)} records"
-            )
+            landed = read_session_data(data, name=name)
+            return Verdict(file=name, accepted=True, detail=f"{len(landed.records)} records", header=landed.header)
         if name.endswith(".sf"):
-            return Verdict(file=name, accepted=True, detail=check_round(data, name=name)[1])
+            header, digest = check_round(data, name=name)
+            return Verdict(file=name, accepted=True, detail=digest, header=header)
         if name.endswith(".relavium.yaml"):
             # Its models are many; no other command should wait for them.
             from schemas.relavium_verdict import describe_workflow
