@@ -15,6 +15,7 @@ DEPLOYMENTS: list[dict[str, Any]] = yaml.safe_load((ROOT / "deployments/prefect.
 def stand_at_the_root(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     monkeypatch.setenv("SESSIONMILL_ZONE", "s3://archive/zone")
+    monkeypatch.setenv("SESSIONMILL_EXPORTS", "s3://archive/exports")
 
 
 @pytest.mark.parametrize("deployment", DEPLOYMENTS, ids=lambda deployment: deployment["name"])
@@ -24,7 +25,10 @@ def test_entrypoint_is_a_flow_that_takes_the_deployments_parameters(deployment: 
     assert parameters["parameters"].zone == "s3://archive/zone"
 
 
-def test_ingest_is_deployed_hourly_on_a_process_pool() -> None:
-    (hourly,) = DEPLOYMENTS
-    assert hourly["schedules"] == [{"cron": "0 * * * *", "timezone": "UTC"}]
-    assert hourly["work_pool"]["name"] == "sessionmill"
+@pytest.mark.parametrize(
+    ("entrypoint", "cron"), [("flows/ingest.py:ingest", "0 * * * *"), ("flows/export.py:export", "30 3 * * *")]
+)
+def test_flow_is_deployed_on_a_schedule_and_a_process_pool(entrypoint: str, cron: str) -> None:
+    (deployment,) = (each for each in DEPLOYMENTS if each["entrypoint"] == entrypoint)
+    assert deployment["schedules"] == [{"cron": cron, "timezone": "UTC"}]
+    assert deployment["work_pool"]["name"] == "sessionmill"

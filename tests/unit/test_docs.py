@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 import typer
+from pydantic import BaseModel
 
 from flows import console
 from flows.__main__ import app
+from flows.export_summary import ExportParameters
 from flows.settings import Settings
 from flows.summary import IngestParameters
 
@@ -64,10 +66,10 @@ def test_every_setting_and_its_variable_is_documented() -> None:
     assert rows == [(name, f"SESSIONMILL_{name.upper()}") for name in Settings.model_fields]
 
 
-def test_every_parameter_of_the_ingest_flow_is_documented() -> None:
-    assert [
-        name for name in IngestParameters.model_fields if f"`{name}`" not in section("sessionmill run ingest")
-    ] == []
+@pytest.mark.parametrize(("flow", "parameters"), [("ingest", IngestParameters), ("export", ExportParameters)])
+def test_every_parameter_of_a_flow_is_documented(flow: str, parameters: type[BaseModel]) -> None:
+    text = section(f"sessionmill run {flow}")
+    assert [name for name in parameters.model_fields if f"`{name}`" not in text] == []
 
 
 def test_every_exit_code_is_documented() -> None:
