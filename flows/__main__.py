@@ -10,7 +10,6 @@ import gc
 import signal
 import sys
 import traceback
-from pathlib import Path
 from typing import Annotated, NoReturn
 
 import typer
@@ -185,7 +184,7 @@ def export(
 
 @app.command()
 def demo(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Where the demo zone goes.")] = Path("sessionmill-demo"),
+    folder: Annotated[str, typer.Argument(metavar="DIR", help="Where the demo zone goes.")] = "sessionmill-demo",
     json: JsonOption = False,
 ) -> None:
     """Make a small invented zone and run the flow on it; no server is needed."""

@@ -1,4 +1,4 @@
-"""One real S3 server for all integration tests of a process."""
+"""One real S3 server and one real Prefect API for all integration tests of a process."""
 
 from __future__ import annotations
 
@@ -20,3 +20,15 @@ def s3(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
         for name, value in server.environment.items():
             environment.setenv(name, value)
         yield server
+
+
+@pytest.fixture(scope="session")
+def prefect_api() -> Iterator[str]:
+    """One temporary Prefect API with a database of its own."""
+    from prefect.settings import PREFECT_API_URL
+    from prefect.testing.utilities import prefect_test_harness
+
+    with prefect_test_harness(server_startup_timeout=120):
+        url = PREFECT_API_URL.value()
+        assert url is not None
+        yield url

@@ -16,8 +16,6 @@ import pytest
 from prefect.client.orchestration import get_client
 from prefect.client.schemas.filters import ArtifactFilter, ArtifactFilterKey, TaskRunFilter, TaskRunFilterFlowRunId
 from prefect.client.schemas.objects import State
-from prefect.settings import PREFECT_API_URL
-from prefect.testing.utilities import prefect_test_harness
 
 from flows.demo_archive import first_files, later_files
 from flows.ingest import SUMMARY_KEY, ingest
@@ -40,15 +38,6 @@ def collect_what_prefect_leaves() -> Iterator[None]:
     """Within the test that left it, not in whichever comes later."""
     yield
     gc.collect()
-
-
-@pytest.fixture(scope="session")
-def prefect_api() -> Iterator[str]:
-    """One temporary Prefect API with a database of its own."""
-    with prefect_test_harness(server_startup_timeout=120):
-        url = PREFECT_API_URL.value()
-        assert url is not None
-        yield url
 
 
 @pytest.fixture

@@ -76,3 +76,26 @@ def test_server_that_refuses_is_one_sentence_with_its_answer(zone: Path) -> None
         done = run_ingest(zone, f"http://127.0.0.1:{port}/api")
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (3, "", 1)
     assert "it refused with HTTP 401" in done.stderr
+
+
+def demo(folder: Path, api_url: str) -> "subprocess.CompletedProcess[str]":
+    return subprocess.run(
+        [sys.executable, "-m", "flows", "demo", str(folder)],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PREFECT_API_URL": api_url},
+        check=True,
+    )
+
+
+def test_demo_says_what_each_of_its_runs_did_and_when_it_is_a_repeat(prefect_api: str, tmp_path: Path) -> None:
+    first = demo(tmp_path / "demo", prefect_api)
+    assert first.stderr == ""
+    said = [line for line in first.stdout.splitlines()[:9] if "bakery" not in line and "bicycle" not in line]
+    assert said[1] == "first run: 3 sessions, 3 rounds written, no problems"
+    assert said[2].startswith("One more file has landed: kite-festival/streams/main/")
+    assert said[3] == "second run:"
+    assert "3 sessions, 1 round written, no problems" in first.stdout
+    again = demo(tmp_path / "demo", prefect_api).stdout
+    assert again.startswith("The demo has run here before: nothing new lands")
+    assert "3 sessions, 0 rounds written, no problems" in again

@@ -204,6 +204,9 @@ def test_check_accepts_and_rejects_by_the_bytes_alone(sessionmill: Command, zone
         (["fold", "ZONE", "../../etc"], "no rounds for conversation ../../etc"),
         (["check", "missing.sf"], "missing.sf: no such file"),
         (["check", "ZONE"], "only files ending in"),
+        (["demo", "s3://zone/demo"], "the demo needs a folder"),
+        (["demo", "ZONE"], "not of an earlier demo"),
+        (["demo", "ZONE/bakery-orders"], "not of an earlier demo"),
         (["run", "ingest"], "give -p zone=ZONE"),
         (["run", "ingest", "-p", "zone"], "NAME=VALUE"),
         (["run", "ingest", "-p", "zone=ZONE", "-p", "zoen=a"], "zoen"),
@@ -217,6 +220,14 @@ def test_wrong_use_is_said_in_a_sentence(sessionmill: Command, zone: Path, argum
     assert done.code == 2
     assert sentence in done.err
     assert done.out == ""
+
+
+def test_demo_that_is_refused_leaves_everything_as_it_was(sessionmill: Command, zone: Path) -> None:
+    before = sorted(zone.rglob("*"))
+    assert sessionmill("demo", zone).code == 2
+    assert sessionmill("demo", "s3://zone/demo").code == 2
+    assert sorted(zone.rglob("*")) == before
+    assert list(Path().iterdir()) == []
 
 
 def test_wrong_use_is_json_where_json_is_asked_for(sessionmill: Command, zone: Path) -> None:
