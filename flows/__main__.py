@@ -61,13 +61,15 @@ def run_ingest(
     """
     from flows.parameters import parameters_from
     from flows.run import print_summary, run_ingest_flow
+    from flows.sessions import matching
     from flows.settings import open_exports, open_zone
     from flows.summary import IngestParameters
 
     given = parameters_from(IngestParameters, parameters or [])
     if given.export_to is not None:
         open_exports(given.export_to)
-    open_zone(given.zone)  # a zone that is not there is said before Prefect starts
+    zone = open_zone(given.zone)
+    matching(zone, zone.sessions(), given.wanted)  # a zone with nothing to do in it is said before Prefect starts
     summary = run_ingest_flow(given)
     print_summary(summary, json=json)
     raise typer.Exit(summary.exit_code)
@@ -82,14 +84,16 @@ def run_export(
 
     Parameters: zone, to, sessions (patterns), shard_bytes, workers, as_of, completed_after, keep_secrets, agent_slug.
     """
-    from flows.export_summary import ExportParameters
+    from flows.export_summary import ExportParameters, exportable
     from flows.exporting import print_summary
     from flows.parameters import parameters_from
     from flows.run import run_export_flow
+    from flows.sessions import matching
     from flows.settings import open_exports, open_zone
 
     given = parameters_from(ExportParameters, parameters or [])
-    open_zone(given.zone)
+    zone = open_zone(given.zone)
+    matching(zone, exportable(zone), given.wanted)
     open_exports(given.to)
     summary = run_export_flow(given)
     print_summary(summary, json=json)

@@ -10,12 +10,12 @@ import typer
 
 from flows.console import DONE, PROBLEMS, columns, error_facts, printable, progress, write_json
 from flows.conversation_text import conversation_text
+from flows.sessions import chosen
 from flows.settings import load_settings, open_zone
 from flows.summary import clock
 from schemas.errors import ObjectTooLarge, TerminalError, WrongUse
 from schemas.session_flow import view_json
 from schemas.verdict import check_bytes
-from storage.zone import Zone
 from tasks.assemble import AssembleOptions, assemble_session
 from tasks.ingest.session import BAD_DATA
 from tasks.verify import verifiable, verify_session
@@ -32,7 +32,7 @@ def assemble_zone(url: str, session: str | None, max_round_bytes: int | None, no
     assembled = []
     rejected: list[tuple[str, TerminalError]] = []
     with progress("assemble") as bar:
-        names = _chosen(zone, zone.sessions(), session)
+        names = chosen(zone, zone.sessions(), session)
         bar.start(len(names))
         for name in names:
             try:
@@ -60,7 +60,7 @@ def verify_zone(url: str, session: str | None, *, json: bool) -> int:
     zone = open_zone(url)
     found = []
     with progress("verify") as bar:
-        names = _chosen(zone, verifiable(zone), session)
+        names = chosen(zone, verifiable(zone), session)
         bar.start(len(names))
         for name in names:
             found.append(verify_session(zone, name))
@@ -109,14 +109,6 @@ def check_files(files: Iterable[str], *, json: bool) -> int:
             said = f"accept: {verdict.detail}" if verdict.accepted else f"reject: {verdict.rule}: {verdict.detail}"
             typer.echo(printable(f"{place}: {said}"))
     return DONE if all(verdict.accepted for verdict in verdicts) else PROBLEMS
-
-
-def _chosen(zone: Zone, sessions: list[str], session: str | None) -> list[str]:
-    if session is None:
-        return sessions
-    if session not in sessions:
-        raise WrongUse(f"no session {session} in {zone.store.url}")
-    return [session]
 
 
 def _read(file: str, limit: int) -> bytes:

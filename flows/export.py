@@ -14,6 +14,7 @@ from prefect.client.schemas.objects import State
 from prefect.states import Completed, Failed
 
 from flows.export_summary import ExportParameters, ExportSummary, exportable
+from flows.sessions import matching
 from flows.settings import Settings, load_settings, open_exports, open_zone
 from flows.watch import Watcher, watcher
 from storage.zone import Zone
@@ -77,9 +78,9 @@ def _prepare(
     exports = open_exports(parameters.to, settings)
     sizes: dict[str, int] = {}
     nameless: list[ExportOutcome] = []
-    for name in exportable(zone):
+    for name in matching(zone, exportable(zone), parameters.wanted):
         shown = name.encode("utf-8", "backslashreplace").decode()
-        if not parameters.wanted(name) or name in without or shown in without:
+        if name in without or shown in without:
             continue
         if shown != name:
             reason = "the name of the session's folder is not UTF-8 text; rename it"

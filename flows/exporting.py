@@ -9,6 +9,7 @@ import typer
 
 from flows.console import progress, write_json
 from flows.export_summary import ExportSummary, export_options, exportable
+from flows.sessions import chosen
 from flows.settings import load_settings, open_exports, open_zone
 from schemas.errors import ObjectTooLarge, WrongUse
 from schemas.relavium_json import read_messages, read_record
@@ -58,11 +59,7 @@ def export_zone(
     exports = open_exports(to, settings)
     options = export_options(zone, as_of=as_of, completed_after=completed_after, keep_secrets=keep_secrets)
     with progress("export") as bar:
-        names = exportable(zone)
-        if session is not None:
-            if session not in names:
-                raise WrongUse(f"no session {session} in {zone.store.url}")
-            names = [session]
+        names = chosen(zone, exportable(zone), session)
         bar.start(len(names))
         outcomes = export_sessions(zone, exports, names, options, lambda outcome: bar.advance(outcome.conversation))
     summary = ExportSummary.of(zone.store.url, exports.url, options.as_of, outcomes)

@@ -16,6 +16,7 @@ from prefect.states import Completed, Failed
 
 from flows.export import export_shards
 from flows.export_summary import ExportSummary
+from flows.sessions import matching
 from flows.settings import Settings, load_settings, open_zone
 from flows.summary import IngestParameters, IngestSummary
 from flows.watch import watcher
@@ -76,12 +77,12 @@ async def _export(parameters: IngestParameters, outcomes: list[SessionOutcome]) 
 def list_sessions(parameters: IngestParameters, settings: Settings) -> tuple[dict[str, int], list[SessionOutcome]]:
     """Landed bytes of every wanted session, and those that are bad already: their names are not even text.
 
-    A session that cannot be listed counts 0 bytes; its task then says why.
+    A session that cannot be listed counts 0 bytes; its task then says why. Raises `WrongUse` when there are none.
     """
     zone = open_zone(parameters.zone, settings)
     sizes: dict[str, int] = {}
     nameless: list[SessionOutcome] = []
-    for session in filter(parameters.wanted, zone.sessions()):
+    for session in matching(zone, zone.sessions(), parameters.wanted):
         try:
             session.encode()
             sizes[session] = sum(ref.size for ref in zone.landed_files(session))

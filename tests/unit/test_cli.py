@@ -204,6 +204,13 @@ def test_check_accepts_and_rejects_by_the_bytes_alone(sessionmill: Command, zone
         (["fold", "ZONE", "../../etc"], "no rounds for conversation ../../etc"),
         (["check", "missing.sf"], "missing.sf: no such file"),
         (["check", "ZONE"], "only files ending in"),
+        (["assemble", "EMPTY"], "no sessions in "),
+        (["verify", "EMPTY"], "no sessions in "),
+        (["export", "EMPTY", "--to", "exports"], "no sessions in "),
+        (["run", "ingest", "-p", "zone=EMPTY"], "no sessions in "),
+        (["run", "ingest", "-p", "zone=ZONE", "-p", "sessions=x*"], "do not match any of its 3 sessions"),
+        (["run", "export", "-p", "zone=EMPTY", "-p", "to=exports"], "no sessions in "),
+        (["run", "export", "-p", "zone=ZONE", "-p", "to=exports", "-p", "sessions=x*"], "do not match any of its 3"),
         (["demo", "s3://zone/demo"], "the demo needs a folder"),
         (["demo", "ZONE"], "not of an earlier demo"),
         (["demo", "ZONE/bakery-orders"], "not of an earlier demo"),
@@ -215,8 +222,12 @@ def test_check_accepts_and_rejects_by_the_bytes_alone(sessionmill: Command, zone
         (["run", "ingest", "-p", "zone=nowhere"], "nowhere"),
     ],
 )
-def test_wrong_use_is_said_in_a_sentence(sessionmill: Command, zone: Path, arguments: list[str], sentence: str) -> None:
-    done = sessionmill(*(argument.replace("ZONE", str(zone)) for argument in arguments))
+def test_wrong_use_is_said_in_a_sentence(
+    sessionmill: Command, zone: Path, tmp_path: Path, arguments: list[str], sentence: str
+) -> None:
+    (tmp_path / "empty").mkdir()
+    places = {"ZONE": str(zone), "EMPTY": str(tmp_path / "empty")}
+    done = sessionmill(*(re.sub("ZONE|EMPTY", lambda word: places[word[0]], argument) for argument in arguments))
     assert done.code == 2
     assert sentence in done.err
     assert done.out == ""
