@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import msgspec
 
 from flows.console import printable
+from flows.parameters import counted
 from schemas.session_flow import Ref, View
 
 __all__ = ["conversation_text"]
@@ -50,8 +51,8 @@ def conversation_text(view: View) -> str:
         f"conversation  {printable(view.conversation)}",
         f"rounds        {view.round}, head {view.digest[:12]}…",
         f"landed        through sequence {through_seq}",
-        f"entities      {len(nodes)} nodes, {len(relations)} relations, {len(entries)} unresolved "
-        f"({len(still_open)} open)",
+        f"entities      {counted(len(nodes), 'node')}, {counted(len(relations), 'relation')}, "
+        f"{len(entries)} unresolved ({len(still_open)} open)",
         "",
         "nodes",
     ]

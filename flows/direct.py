@@ -8,14 +8,16 @@ from pathlib import Path
 
 import typer
 
-from flows.console import DONE, PROBLEMS, columns, error_facts, printable, progress, write_json
+from flows.console import DONE, PROBLEMS, columns, error_facts, exit_code, printable, progress, write_json
 from flows.conversation_text import conversation_text
+from flows.parameters import counted
 from flows.sessions import chosen
-from flows.settings import load_settings, open_zone
+from flows.settings import Settings, load_settings, open_zone
 from flows.summary import clock
-from schemas.errors import ObjectTooLarge, TerminalError, WrongUse
+from schemas.errors import KeyRefused, ObjectMissing, ObjectTooLarge, TerminalError, WrongUse
 from schemas.session_flow import view_json
-from schemas.verdict import check_bytes
+from schemas.verdict import Verdict, check_bytes
+from storage.objects import open_store
 from tasks.assemble import AssembleOptions, assemble_session
 from tasks.ingest.session import BAD_DATA
 from tasks.verify import verifiable, verify_session
@@ -74,12 +76,12 @@ def verify_zone(url: str, session: str | None, *, json: bool) -> int:
             place = problem.file if problem.row is None else f"{problem.file} row {problem.row}"
             typer.echo(printable(f"{verification.session}: {place}: {problem.rule}: {problem.detail}"))
     streams, records = sum(v.streams for v in found), sum(v.records for v in found)
-    typer.echo(
-        f"checked {len(found)} sessions, {streams} streams, {records} records, {sum(v.rounds for v in found)} rounds"
-    )
+    sums = {"session": len(found), "stream": streams, "record": records, "round": sum(v.rounds for v in found)}
+    typer.echo(f"checked {', '.join(counted(number, noun) for noun, number in sums.items())}")
     if relanded := sum(v.relanded for v in found):
-        typer.echo(f"{relanded} records landed more than once; assembly removes them")
-    typer.echo(f"{problems} problems" if problems else "all landed data is contiguous and matches its digests")
+        typer.echo(f"{counted(relanded, 'record')} landed more than once; assembly removes what is there twice")
+    good = "all landed data is contiguous and matches its digests"
+    typer.echo(counted(problems, "problem") if problems else good)
     return PROBLEMS if problems else DONE
 
 
@@ -97,28 +99,44 @@ def fold_conversation(url: str, conversation: str, *, json: bool) -> int:
 
 
 def check_files(files: Iterable[str], *, json: bool) -> int:
-    """One verdict a file, on its bytes alone; the exit code is that of the worst."""
-    limit = load_settings().max_object_bytes
-    contents = ((file, _read(file, limit)) for file in files)
-    verdicts = [check_bytes(file, data) for file, data in contents]
+    """One verdict a file, on its bytes alone. One that cannot be read is said and does not keep the others from theirs;
+    the exit code is that of the worst."""
+    settings = load_settings()
+    verdicts: list[Verdict] = []
+    unread: list[tuple[str, TerminalError]] = []
+    for file in files:
+        try:
+            verdicts.append(check_bytes(file, _read(file, settings)))
+        except TerminalError as error:
+            unread.append((file, error))
     if json:
-        write_json({"files": [verdict.model_dump() for verdict in verdicts]})
+        bad = [{"file": file, **error_facts(why)} for file, why in unread]
+        write_json({"files": [verdict.model_dump() for verdict in verdicts], "unread": bad})
     else:
         for verdict in verdicts:
             place = verdict.file if verdict.row is None else f"{verdict.file} row {verdict.row}"
             said = f"accept: {verdict.detail}" if verdict.accepted else f"reject: {verdict.rule}: {verdict.detail}"
             typer.echo(printable(f"{place}: {said}"))
-    return DONE if all(verdict.accepted for verdict in verdicts) else PROBLEMS
+    for _, why in unread:
+        typer.echo(f"sessionmill: {printable(str(why))}", err=True)
+    codes = [DONE if verdict.accepted else PROBLEMS for verdict in verdicts] + [exit_code(why) for _, why in unread]
+    return max(codes, default=DONE)
 
 
-def _read(file: str, limit: int) -> bytes:
-    """The file's bytes; a name that is no such file, or of no format we know, is wrong use."""
+def _read(file: str, settings: Settings) -> bytes:
+    """The bytes of a file or an object; a name that is no such file, or of no format we know, is wrong use."""
     if not file.endswith(CHECKED):
         raise WrongUse(f"{file}: only files ending in .sd, .sf or .relavium.yaml can be checked")
+    if "://" in file:
+        folder, _, name = file.rpartition("/")
+        try:
+            return open_store(folder, settings=settings.store()).read(name)
+        except (ObjectMissing, KeyRefused):
+            raise WrongUse(f"{file}: no such object") from None
     try:
         size = Path(file).stat().st_size
-        if size > limit:
-            raise ObjectTooLarge(file, size, limit)
+        if size > settings.max_object_bytes:
+            raise ObjectTooLarge(file, size, settings.max_object_bytes)
         return Path(file).read_bytes()
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
         raise WrongUse(f"{file}: no such file") from None

@@ -108,6 +108,8 @@ def load_settings(**options: Any) -> Settings:
 
 def open_zone(url: str, settings: Settings | None = None) -> Zone:
     """The zone at `url`, which must be there already; raises `ConfigurationRejected` when it is not."""
+    if not url:
+        raise ConfigurationRejected("ZONE is empty — give a folder or s3://bucket/prefix")
     store = open_store(url, settings=(settings or load_settings()).store())
     store.check_root()
     return Zone(store)

@@ -34,7 +34,9 @@ def check_bytes(name: str, data: bytes) -> Verdict:
     try:
         if name.endswith(".sd"):
             landed = read_session_data(data, name=name)
-            return Verdict(file=name, accepted=True, detail=f"{len(landed.records)} records", header=landed.header)
+            number = len(landed.records)
+            detail = f"{number} record" if number == 1 else f"{number} records"
+            return Verdict(file=name, accepted=True, detail=detail, header=landed.header)
         if name.endswith(".sf"):
             header, digest = check_round(data, name=name)
             return Verdict(file=name, accepted=True, detail=digest, header=header)

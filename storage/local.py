@@ -136,7 +136,8 @@ class LocalStore:
 
     def check_root(self) -> None:
         if not os.path.isdir(self._root):
-            raise ConfigurationRejected(f"{self._root}: no such folder")
+            found = "it is a file, not a folder" if os.path.lexists(self._root) else "no such folder"
+            raise ConfigurationRejected(f"{self._root}: {found}")
 
     def _path(self, key: str) -> str:
         """Where a key lies; only its last segment may still be a link."""

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from flows.direct import check_files
 from storage.objects import ObjectStore, open_store
 from storage.zone import Zone
 from tasks.verify import verifiable, verify_session
@@ -57,6 +58,16 @@ def test_damage_is_named_alike_in_s3(zone: Zone, tmp_path: Path) -> None:
         found.append(verify_session(each, SESSION))
     assert found[0] == found[1]
     assert [problem.rule for problem in found[0].problems] == ["undecodable", "missing_landed"]
+
+
+def test_check_reads_an_object_and_says_which_is_not_there(zone: Zone, capsys: pytest.CaptureFixture[str]) -> None:
+    small_zone(zone)
+    there = f"{zone.store.url}/{landed_key(1)}"
+    assert check_files([there, f"{zone.store.url}/other.sf", "s3://nowhere/x.sf"], json=False) == 2
+    out, err = capsys.readouterr()
+    assert out.startswith(f"{there}: accept: ")
+    assert f"{zone.store.url}/other.sf: no such object" in err
+    assert "s3://nowhere" in err
 
 
 def test_two_publishers_with_different_bytes_never_make_two_rounds_in_s3(zone: Zone) -> None:

@@ -1,57 +1,15 @@
 """The command line: what each command answers, and with which exit code. No command of this file needs Prefect."""
 
-import json
 import re
-import signal
-import sys
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from flows.__main__ import main
 from flows.demo_archive import first_files, later_files
 from storage.objects import open_store
+from tests.command import Command
 
 NOW = "2026-08-07T10:00:00.123456789Z"
-
-
-@dataclass
-class Result:
-    code: int
-    out: str
-    err: str
-
-    @property
-    def json(self) -> Any:
-        return json.loads(self.out)
-
-
-Command = Callable[..., Result]
-
-
-@pytest.fixture
-def sessionmill(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> Iterator[Command]:
-    """Runs a command in this process, in an empty folder."""
-    (tmp_path / "here").mkdir()
-    monkeypatch.chdir(tmp_path / "here")
-    before = signal.getsignal(signal.SIGTERM)
-
-    def run(*arguments: str | Path) -> Result:
-        monkeypatch.setattr(sys, "argv", ["sessionmill", *map(str, arguments)])
-        with pytest.raises(SystemExit) as left:
-            main()
-        out, err = capsys.readouterr()
-        assert "Traceback" not in err
-        assert isinstance(left.value.code, int)
-        return Result(left.value.code, out, err)
-
-    yield run
-    signal.signal(signal.SIGTERM, before)
 
 
 @pytest.fixture
@@ -188,6 +146,32 @@ def test_check_accepts_and_rejects_by_the_bytes_alone(sessionmill: Command, zone
     assert ": reject: digest: " in sessionmill("check", bad).out
 
 
+def test_check_of_a_file_that_is_not_there_still_judges_the_others(sessionmill: Command, zone: Path) -> None:
+    good, bad = min(zone.rglob("*.sd")), damage(zone, "kite-festival")
+    done = sessionmill("check", "missing.sd", bad, good, "README.md")
+    assert done.code == 2
+    assert [line.rpartition("/")[2].partition(":")[2][:8] for line in done.out.splitlines()] == [" reject:", " accept:"]
+    assert done.err.count("sessionmill: ") == 2
+    found = sessionmill("check", good, "missing.sd", "--json")
+    assert (found.code, len(found.json["files"])) == (2, 1)
+    assert [(each["file"], each["error"]) for each in found.json["unread"]] == [("missing.sd", "WrongUse")]
+
+
+def test_check_reads_what_a_url_names(sessionmill: Command, zone: Path) -> None:
+    path = min(zone.rglob("*.sd"))
+    done = sessionmill("check", f"file://{path}")
+    assert (done.code, done.out) == (0, f"file://{path}: accept: {re.findall('[0-9]+ records?', done.out)[0]}\n")
+
+
+def test_numbers_agree_with_their_nouns(sessionmill: Command, zone: Path) -> None:
+    sessionmill("assemble", zone, "--session", "kite-festival")
+    assert (
+        "checked 1 session, 1 stream, 4 records, 1 round\n"
+        in sessionmill("verify", zone, "--session", "kite-festival").out
+    )
+    assert " 1 relation, " in sessionmill("fold", zone, "kite-festival").out
+
+
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
@@ -204,6 +188,9 @@ def test_check_accepts_and_rejects_by_the_bytes_alone(sessionmill: Command, zone
         (["fold", "ZONE", "../../etc"], "no rounds for conversation ../../etc"),
         (["check", "missing.sf"], "missing.sf: no such file"),
         (["check", "ZONE"], "only files ending in"),
+        (["verify", "ZONE/kite-festival/FILE"], "it is a file, not a folder"),
+        (["verify", ""], "ZONE is empty"),
+        (["check", "file:///nowhere/at/all.sf"], "file:///nowhere/at/all.sf: no such object"),
         (["assemble", "EMPTY"], "no sessions in "),
         (["verify", "EMPTY"], "no sessions in "),
         (["export", "EMPTY", "--to", "exports"], "no sessions in "),
@@ -226,6 +213,7 @@ def test_wrong_use_is_said_in_a_sentence(
     sessionmill: Command, zone: Path, tmp_path: Path, arguments: list[str], sentence: str
 ) -> None:
     (tmp_path / "empty").mkdir()
+    (zone / "kite-festival" / "FILE").touch()
     places = {"ZONE": str(zone), "EMPTY": str(tmp_path / "empty")}
     done = sessionmill(*(re.sub("ZONE|EMPTY", lambda word: places[word[0]], argument) for argument in arguments))
     assert done.code == 2
