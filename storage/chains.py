@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from schemas.errors import ChainRejected, ObjectExists
 from schemas.session_flow import Round, RoundHeader, View, check_round, read_round, round_file_name
 from storage.ahead import read_in_order, reads_in_order
+from storage.caches import write_cache
 from storage.claims import Claim, claim_name, read_claim
 from storage.objects import ObjectStats, ObjectStore
 
@@ -156,7 +157,7 @@ class ChainStore:
             "updated_at": updated_at,
         }
         text = "".join(f"{key:<12} {value}\n" for key, value in values.items())
-        self.store.replace(self._folder + STATE, text.encode())
+        write_cache(self.store, self._folder + STATE, text.encode())
 
     def _objects(self) -> ObjectStats:
         return self.store.children(self._rounds)[1]

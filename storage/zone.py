@@ -14,6 +14,7 @@ from typing import Any, Literal, NamedTuple
 
 from schemas.errors import KeyRefused, ObjectMissing
 from storage.ahead import read_in_order, reads_in_order
+from storage.caches import read_cache, write_cache
 from storage.chains import CONVERSATIONS, ChainStore
 from storage.keys import escape_id, unescape_id
 from storage.objects import ObjectStat, ObjectStore
@@ -108,14 +109,11 @@ class Zone:
 
     def read_index(self, session: str) -> bytes | None:
         """The session's derived index as `write_index` left it, or None."""
-        try:
-            return self.store.read(f"{session}/{INDEX}")
-        except ObjectMissing:
-            return None
+        return read_cache(self.store, f"{session}/{INDEX}")
 
     def write_index(self, session: str, data: bytes) -> None:
         """Keep the session's derived index; it may be lost at any time."""
-        self.store.replace(f"{session}/{INDEX}", data)
+        write_cache(self.store, f"{session}/{INDEX}", data)
 
     def quarantine(self, session: str, reason: dict[str, Any]) -> None:
         """Note why a session was left out; the note is derived, and a later success clears it."""

@@ -28,6 +28,16 @@ class Bodies(NamedTuple):
     landed: int
 
 
+class _Placed(NamedTuple):
+    """A call where its first fragment is."""
+
+    stream: str
+    place: tuple[int, int]
+    node: str
+    call_id: str
+    call: Call
+
+
 _Body = tuple[Entry, BodyManifest]
 _Key = tuple[str, str]
 
@@ -42,80 +52,80 @@ def join_bodies(index: Index, through: int, calls: Calls, talks: Talks) -> Bodie
         return Bodies({}, 0)
     requests = [body for body in distinct.values() if body[1].role == "request"]
     responses = [body for body in distinct.values() if body[1].role == "response"]
-    ordered = sorted(
-        ((call_id, call) for call_id, call in calls.calls.items() if not call.synthetic),
-        key=lambda item: (item[1].stream, item[1].fragments[0].place, node_id("call", item[0])),
-    )
+    ordered = _in_order(index, through, calls)
     request_of = _by_name(requests, ordered)
     response_of = _by_name(responses, ordered)
-    request_ids = {call_id: body[1].request for found in (response_of, request_of) for call_id, body in found.items()}
-    _by_sequence(requests, ordered, request_of, request_ids, _prompts(talks), _streams_with_gaps(index, through))
+    request_of |= _by_sequence(requests, ordered, request_of, response_of, talks, _streams_with_gaps(index, through))
     joined = {
-        call_id: tuple(
+        placed.call_id: tuple(
             JoinedBody(role, body[0].seq, body[0].row)
             for role, found in (("request", request_of), ("response", response_of))
-            if (body := found.get(call_id)) is not None
+            if (body := found.get(placed.call_id)) is not None
         )
-        for call_id, _ in ordered
-        if call_id in request_of or call_id in response_of
+        for placed in ordered
+        if placed.call_id in request_of or placed.call_id in response_of
     }
     return Bodies(joined, len(distinct))
 
 
-def _by_name(bodies: list[_Body], ordered: list[tuple[str, Call]]) -> dict[str, _Body]:
+def _in_order(index: Index, through: int, calls: Calls) -> list[_Placed]:
+    """Calls that are not synthetic, by the stream and place of their first fragment."""
+    stream_at = {
+        (entry.seq, entry.row): entry.stream
+        for seq, entries in index.canonical.items()
+        if seq <= through
+        for entry in entries
+    }
+    placed = [
+        _Placed(stream_at[call.fragments[0].place], call.fragments[0].place, node_id("call", name), name, call)
+        for name, call in calls.calls.items()
+        if not call.synthetic
+    ]
+    return sorted(placed, key=lambda each: each[:3])
+
+
+def _by_name(bodies: list[_Body], ordered: list[_Placed]) -> dict[str, _Body]:
     named = Counter(entry.call for entry, _ in bodies if entry.call)
     only = {body[0].call: body for body in bodies if named[body[0].call] == 1}
-    return {call_id: only[call_id] for call_id, _ in ordered if call_id in only}
+    return {placed.call_id: only[placed.call_id] for placed in ordered if placed.call_id in only}
 
 
 def _by_sequence(
     requests: list[_Body],
-    ordered: list[tuple[str, Call]],
+    ordered: list[_Placed],
     request_of: dict[str, _Body],
-    request_ids: dict[str, str],
-    prompts: dict[str, str],
+    response_of: dict[str, _Body],
+    talks: Talks,
     gaps: set[str],
-) -> None:
-    """Joins into `request_of` and `request_ids`, again and again: a call that gets its request tells the next one what
-    it follows.
-    """
+) -> dict[str, _Body]:
+    """What a call follows is told by the response of the call before it on its stream, which knows its request's id."""
     free: dict[_Key, list[_Body]] = {}
     for body in requests:
         entry, manifest = body
         if not entry.call and entry.run:
             free.setdefault((manifest.previous, entry.run), []).append(body)
-    taken: set[str] = set()
-    while True:
-        wanted: dict[_Key, list[str]] = {}
-        previous: dict[str, str] = {}
-        for call_id, call in ordered:
-            before = previous.get(call.stream)
-            previous[call.stream] = call_id
-            if call_id in request_of or call.stream in gaps:
-                continue
-            prompt = prompts.get(call.fragments[0].container, "")
-            follows = "" if before is None else request_ids.get(before, "")
-            if prompt and (before is None or follows):
-                wanted.setdefault((follows, prompt), []).append(call_id)
-        news = False
-        for key, call_ids in wanted.items():
-            candidates = free.get(key, [])
-            if len(call_ids) == 1 and len(candidates) == 1 and candidates[0][0].record not in taken:
-                request_of[call_ids[0]] = candidates[0]
-                request_ids.setdefault(call_ids[0], candidates[0][1].request)
-                taken.add(candidates[0][0].record)
-                news = True
-        if not news:
-            return
-
-
-def _prompts(talks: Talks) -> dict[str, str]:
-    """Run node to the run that the record at its place names itself."""
-    return {run.node: run.prompt for _, run in sorted(talks.runs.items(), key=lambda item: item[0][0])}
+    prompts = {run.node: run.prompt for _, run in sorted(talks.runs.items(), key=lambda item: item[0][0])}
+    wanted: dict[_Key, list[str]] = {}
+    previous: dict[str, str] = {}
+    for placed in ordered:
+        before = previous.get(placed.stream)
+        previous[placed.stream] = placed.call_id
+        if placed.call_id in request_of or placed.stream in gaps:
+            continue
+        prompt = prompts.get(placed.call.fragments[0].container, "")
+        response = None if before is None else response_of.get(before)
+        follows = "" if response is None else response[1].request
+        if prompt and (before is None or follows):
+            wanted.setdefault((follows, prompt), []).append(placed.call_id)
+    return {
+        call_ids[0]: free[key][0]
+        for key, call_ids in wanted.items()
+        if len(call_ids) == 1 and len(free.get(key, ())) == 1
+    }
 
 
 def _streams_with_gaps(index: Index, through: int) -> set[str]:
-    """Streams whose transcript skips a line, duplicates included: what a call follows is not known there."""
+    """Streams whose records skip a line, duplicates included: what a call follows is not known there."""
     highest: dict[str, int] = {}
     gaps: set[str] = set()
     for seq in sorted(index.lines):

@@ -20,8 +20,6 @@ from .index import FileFacts, Index
 __all__ = ["Checkpoint", "read_checkpoint", "write_checkpoint"]
 
 _LAYOUT = 3
-_LARGEST = 4 << 30
-"""Bytes that a checkpoint may unpack to; beyond it the session is assembled from the beginning."""
 
 
 class Checkpoint(NamedTuple):
@@ -112,11 +110,11 @@ def write_checkpoint(
     return zstandard.ZstdCompressor(level=1, write_checksum=True).compress(_encode(value))
 
 
-def read_checkpoint(data: bytes) -> Checkpoint | None:
-    """None for anything that is not a whole checkpoint of this layout."""
+def read_checkpoint(data: bytes, largest: int) -> Checkpoint | None:
+    """None for anything that is not a whole checkpoint of this layout, or would unpack to more than `largest` bytes."""
     try:
         size = zstandard.frame_content_size(data)
-        if not 0 <= size <= _LARGEST:
+        if not 0 <= size <= largest:
             return None
         value = _decode(zstandard.ZstdDecompressor().decompress(data))
     except (zstandard.ZstdError, msgspec.DecodeError, RecursionError):

@@ -106,7 +106,7 @@ class FileEntries(NamedTuple):
     """A landed file's entries, and what its records say beside them.
 
     first, last: the earliest and latest record time, nanoseconds, 0 when no record has one.
-    transcript: whether its records are lines of a transcript (no other kind of file).
+    transcript: whether its records are lines of a transcript; a kind of file that is not known counts as one.
     """
 
     seq: int
@@ -183,7 +183,7 @@ def entries_of(landed: LandedFile, seq: int, *, stream: str, batch: str) -> File
                     found = change_set(part)
                     if found is not None:
                         changes.append(found)
-    return FileEntries(seq, landed.digest, first, last, header.kind == "transcript", entries, changes, bodies)
+    return FileEntries(seq, landed.digest, first, last, kind_of_file is None, entries, changes, bodies)
 
 
 _Blocks = tuple[tuple[int, ...], tuple[int, ...], tuple[tuple[int, str, str], ...], tuple[tuple[int, str], ...]]

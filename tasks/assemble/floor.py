@@ -20,7 +20,7 @@ _LINE = len('{"t":"node","id":"","revision":1,"kind":"","parent":"","stream":"?"
 _MESSAGE = _LINE + len('message.assistant,"block":0msg//:0')
 _THOUGHT = _LINE + len('thinking,"block":0think//:0')
 _CALL = _LINE + len(
-    'llm.callrun/talk_/,"refs":[],"attrs":'
+    'llm.call,"refs":[],"attrs":'
     '{"fragments":1,"stop_reason":"unavailable","usage":"unavailable","usage_from":"last_fragment_in_line_order"}'
 )
 _FRAGMENT = len('{"seq":,"row":},') - 1
@@ -40,6 +40,9 @@ def first_beyond(
     index named.
     None when no such sequence is certain.
     """
+    sequences = [file.seq for file in index.files]
+    if len(set(sequences)) < len(sequences):
+        return None  # records at one place meet in one node
     total = 0
     new_calls: set[str] = set()
     new_tools: set[str] = set()
@@ -47,6 +50,8 @@ def first_beyond(
         if seq <= after:
             continue
         for entry in index.canonical[seq]:
+            if "/" in entry.call or any("/" in tool for _, tool, _ in entry.uses):
+                return None  # ids can meet after escaping, and the later one decides what is written
             if entry.stream:
                 total += _least(entry, index.repeated, present, calls, tools, new_calls, new_tools)
         if total > budget:
@@ -77,8 +82,7 @@ def _least(
         elif entry.call not in calls and call not in present:
             new_calls.add(call)
             total += _CALL + _FRAGMENT + own
-            if entry.run:
-                total += len(entry.stream) + len(entry.run)
+            total += len(entry.stream) + (len("run/talk_/") + len(entry.run) if entry.run else len("talk/"))
     for _, tool, name in entry.uses:
         key = node_id("tool", tool)
         if tool and tool not in repeated and tool not in tools and key not in present:

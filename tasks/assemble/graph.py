@@ -39,14 +39,15 @@ class Related(NamedTuple):
     to_id: str
     quality: str
     via: str
-    evidence: tuple[Ref, ...]
+    evidence: list[Ref]
+    """Grows as more of it is found; it is nobody else's list."""
 
 
 def relate(
     relations: dict[str, Related], type_: str, from_id: str, to_id: str, quality: str, via: str, evidence: Iterable[Ref]
 ) -> None:
     """Add a relation, or evidence to one that stands: the better quality wins, a conflict stays one."""
-    refs = tuple(ref for ref in evidence if ref.seq)
+    refs = [ref for ref in evidence if ref.seq]
     key = relation_id(type_, from_id, to_id)
     known = relations.get(key)
     if known is None:
@@ -56,7 +57,8 @@ def relate(
         quality, via = "conflict", f"{known.via}; {via}"
     elif _RANK.get(quality, 0) <= _RANK.get(known.quality, 0):
         quality, via = known.quality, known.via
-    relations[key] = known._replace(quality=quality, via=via, evidence=known.evidence + refs)
+    known.evidence.extend(refs)
+    relations[key] = known._replace(quality=quality, via=via)
 
 
 def encode_relations(relations: dict[str, Related]) -> dict[str, bytes]:
@@ -68,7 +70,7 @@ def encode_relations(relations: dict[str, Related]) -> dict[str, bytes]:
                 to=found.to_id,
                 quality=found.quality,
                 via=found.via,
-                evidence=found.evidence,
+                evidence=tuple(found.evidence),
             )
         )
         for key, found in relations.items()

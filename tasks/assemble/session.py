@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from schemas.errors import ChainRejected, ClaimUnbuildable, SessionRejected
+from schemas.errors import ChainRejected, ClaimUnbuildable, SessionDataRejected, SessionRejected
 from schemas.session_data import read_session_data
 from schemas.session_flow import RoundHeader, View
 from schemas.times import format_time
@@ -28,6 +28,14 @@ from .policy import IDLE_GAP, PARSER, policy
 from .rounds import DEFAULT_BUDGET, PlannedRound, plan_round, round_at
 
 __all__ = ["AssembleOptions", "SessionAssembly", "assemble_session"]
+
+
+_LARGEST_SEQUENCE = 2**63 - 1
+"""Rounds hold sequences in 64 bits; half of that leaves room for the next."""
+
+
+_CHECKPOINT_RATIO, _CHECKPOINT_FLOOR = 4, 64 << 20
+"""A checkpoint unpacks to less than its landed files in all that was seen; one beyond this many times is not ours."""
 
 
 class AssembleOptions(NamedTuple):
@@ -83,7 +91,7 @@ class _Run:
         self.subject = Subject(session, session, options.idle_gap_ns)
         self.policy = policy(options.idle_gap_ns)
         self.options = options
-        self.landed = zone.landed_files(session)
+        self.landed = self._landed()
         self.written = 0
 
     def finish(self) -> SessionAssembly:
@@ -110,12 +118,19 @@ class _Run:
             else:
                 # Another process was first: go on from what it claimed, with the evidence that it had.
                 standing = saved = None
-                self.landed = self.zone.landed_files(self.subject.session)
+                self.landed = self._landed()
                 continue
             if standing.published.through >= standing.index.watermark:
                 self._save(standing, saved)
                 return self._result(standing)
         return self._result(None)
+
+    def _landed(self) -> list[LandedRef]:
+        landed = self.zone.landed_files(self.subject.session)
+        if landed and landed[-1].seq > _LARGEST_SEQUENCE:
+            detail = "the sequence in the file's name does not fit a round; take the file out of the zone"
+            raise SessionDataRejected(landed[-1].key, None, "sequence", detail)
+        return landed
 
     def _begin(self) -> _Standing:
         """Everything from the beginning: the chain folded, every landed file read."""
@@ -139,7 +154,8 @@ class _Run:
     def _checkpoint(self) -> Checkpoint | None:
         """The saved checkpoint when it fits: same interpretation, same head, same landed files as far as it goes."""
         data = self.zone.read_index(self.subject.session)
-        saved = read_checkpoint(data) if data is not None else None
+        largest = _CHECKPOINT_RATIO * sum(ref.size for ref in self.landed) + _CHECKPOINT_FLOOR
+        saved = read_checkpoint(data, largest) if data is not None else None
         rounds = self.chain.rounds()
         if saved is None or not rounds:
             return None
@@ -221,12 +237,18 @@ class _Run:
     def _complete(self, claim: Claim) -> None:
         """Make the round that another run claimed, from the evidence it had, which may have landed since we looked."""
         self._check_interpretation(claim)
-        self.landed = self.zone.landed_files(self.subject.session)
-        landed = [ref for ref in self.landed if ref.seq <= claim.indexed_seq and not _within(ref.seq, claim.absent)]
+        self.landed = self._landed()
+        landed = _without(claim.absent, [ref for ref in self.landed if ref.seq <= claim.indexed_seq])
         # Up to the round before: others may have completed the claim, and gone on, in the meantime.
         head = self._fold(self.chain.fold(claim.round - 1))
         index = extend(EMPTY_INDEX, self._entries(landed))
-        found = round_at(head, NOTHING, index, claim.through_seq, self.subject)
+        expected = (head.round + 1, head.digest, head.through + 1)
+        if (claim.round, claim.previous, claim.from_seq) != expected or not head.through <= claim.through_seq:
+            detail = "it does not follow the round before it; remove the claim if nobody is publishing"
+            raise ClaimUnbuildable(claim.conversation, claim.round, detail)
+        found = None
+        if claim.through_seq <= max(index.watermark, head.through):
+            found = round_at(head, NOTHING, index, claim.through_seq, self.subject)
         if not isinstance(found, PlannedRound) or found.digest != claim.digest:
             detail = (
                 f"the landed files up to {claim.indexed_seq} no longer give the claimed digest {claim.digest[:12]}; "
@@ -280,5 +302,15 @@ def _gaps(sequences: Iterable[int]) -> list[tuple[int, int]]:
     return gaps
 
 
-def _within(seq: int, ranges: Iterable[tuple[int, int]]) -> bool:
-    return any(first <= seq <= last for first, last in ranges)
+def _without(ranges: Iterable[tuple[int, int]], landed: Sequence[LandedRef]) -> list[LandedRef]:
+    """`landed`, in sequence order, without those in one of the ranges (first, last)."""
+    absent = sorted(ranges)
+    kept: list[LandedRef] = []
+    place, last = 0, -1
+    for ref in landed:
+        while place < len(absent) and absent[place][0] <= ref.seq:
+            last = max(last, absent[place][1])
+            place += 1
+        if ref.seq > last:
+            kept.append(ref)
+    return kept

@@ -76,7 +76,8 @@ def follow_streams(before: Streams, delivered: Delivered) -> Streams:
     for name, places in delivered.streams.items():
         start = entries[places[0]]
         known = streams.get(name)
-        latest = max((ts for place in places if (ts := entries[place].ts)), default=0)
+        # Starting from 0: a time before 1970 is nobody's last.
+        latest = max(0, max(entries[place].ts for place in places))
         if known is None:
             streams[name] = Stream(start.seq, start.row, len(places), latest)
         else:

@@ -116,7 +116,7 @@ def place_talks(
             talks[widened] = msgspec.structs.replace(
                 talk,
                 first=first if not talk.first else min(first, talk.first),
-                last=last if not talk.last else max(last, talk.last),
+                last=max(last, talk.last),
             )
         if talk_id:
             current[stream] = talk_id
@@ -127,7 +127,7 @@ def _widen(bounds: dict[str, tuple[int, int]], talk: str, entry: Entry) -> None:
     ts = entry.ts
     known = bounds.get(talk)
     if known is None:
-        bounds[talk] = (ts, ts)
+        bounds[talk] = (ts, max(ts, 0))  # starting from 0: a time before 1970 is nobody's last
     elif ts > known[1]:
         bounds[talk] = (known[0], ts)
     elif ts < known[0]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, NonNegativeInt
 
 __all__ = ["REASONS_KEPT", "IngestOptions", "Reason", "SessionOutcome"]
 
@@ -37,15 +37,15 @@ class SessionOutcome(BaseModel):
 
     session: str
     conversation: str = ""
-    rounds_written: int = 0
-    round: int = 0
+    rounds_written: NonNegativeInt = 0
+    round: NonNegativeInt = 0
     digest: str = ""
-    nodes: int = 0
-    relations: int = 0
-    open_unresolved: int = 0
-    through_seq: int = 0
-    records: int = 0
-    problems: int = 0
+    nodes: NonNegativeInt = 0
+    relations: NonNegativeInt = 0
+    open_unresolved: NonNegativeInt = 0
+    through_seq: NonNegativeInt = 0
+    records: NonNegativeInt = 0
+    problems: NonNegativeInt = 0
     reasons: list[Reason] = []
     failure: str | None = None
     """Set when the system failed rather than the data: the session was not judged at all."""

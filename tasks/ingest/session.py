@@ -11,7 +11,8 @@ import hashlib
 
 from pydantic import BaseModel, ValidationError
 
-from schemas.errors import ClaimUnbuildable, KeyRefused, ObjectMissing, ObjectTooLarge, RejectedData, TerminalError
+from schemas.errors import ClaimUnbuildable, KeyRefused, ObjectTooLarge, RejectedData, TerminalError
+from storage.caches import read_cache, write_cache
 from storage.zone import Zone
 from tasks.assemble import AssembleOptions, SessionAssembly, assemble_session
 from tasks.assemble.policy import IDLE_GAP, PARSER, policy
@@ -102,12 +103,17 @@ def _reason(session: str, error: TerminalError) -> Reason:
 
 
 def _recall(zone: Zone, session: str) -> SessionOutcome | None:
+    data = read_cache(zone.store, f"{session}/{MEMORY}")
+    if data is None:
+        return None
     try:
-        memory = _Memory.model_validate_json(zone.store.read(f"{session}/{MEMORY}"))
-    except (ObjectMissing, ValidationError):
+        memory = _Memory.model_validate_json(data)
+    except ValidationError:
         return None
     outcome = memory.outcome
-    if outcome.session != session or memory.depends_on != _depends_on(zone, session, outcome.conversation):
+    if outcome.session != session or outcome.conversation not in ("", session) or outcome.problems:
+        return None
+    if memory.depends_on != _depends_on(zone, session, outcome.conversation):
         return None
     return outcome
 
@@ -118,7 +124,7 @@ def _remember(zone: Zone, outcome: SessionOutcome) -> None:
         depends_on=_depends_on(zone, outcome.session, outcome.conversation),
         outcome=outcome.model_copy(update={"rounds_written": 0}),
     )
-    zone.store.replace(f"{outcome.session}/{MEMORY}", memory.model_dump_json().encode() + b"\n")
+    write_cache(zone.store, f"{outcome.session}/{MEMORY}", memory.model_dump_json().encode() + b"\n")
 
 
 def _depends_on(zone: Zone, session: str, conversation: str) -> str:

@@ -7,10 +7,11 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from schemas.errors import ClaimUnbuildable, RoundRejected
+from schemas.errors import ClaimUnbuildable, RoundRejected, SessionDataRejected
 from storage.claims import Claim
 from storage.objects import open_store
 from storage.zone import Zone
@@ -153,6 +154,53 @@ def test_no_round_is_put_on_top_of_a_damaged_one(tmp_path: Path, damage: Callabl
         with pytest.raises(RoundRejected):
             assemble_session(zone, SESSION, OPTIONS)
     assert len(zone.chain(SESSION).rounds()) == len(rounds)
+
+
+@pytest.mark.parametrize(
+    "change", [{"through_seq": 2}, {"through_seq": 10**6, "indexed_seq": 10**6}, {"previous": "0" * 64}]
+)
+def test_a_claim_that_lies_is_refused(tmp_path: Path, change: dict[str, Any]) -> None:
+    zone = Zone(open_store(tmp_path))
+    claim = interrupted(zone)
+    key = f"_conversations/{SESSION}/rounds/r{claim.round:06d}.claim"
+    zone.store.replace(key, claim.model_copy(update=change).to_bytes())
+    before = zone.chain(SESSION).rounds()
+    with pytest.raises(ClaimUnbuildable):
+        assemble_session(zone, SESSION, OPTIONS)
+    assert zone.chain(SESSION).rounds() == before
+
+
+def test_a_sequence_that_fits_no_round_is_named_before_anything_is_published(tmp_path: Path) -> None:
+    zone = Zone(open_store(tmp_path))
+    land_session(zone, 2)
+    key = f"{SESSION}/streams/main/transcript-20260901T000000.000000000Z-{2**63}.sd"
+    zone.store.create(key, zone.read(zone.landed_files(SESSION)[0]))
+    with pytest.raises(SessionDataRejected) as caught:
+        assemble_session(zone, SESSION, OPTIONS)
+    assert (caught.value.file, caught.value.rule) == (key, "sequence")
+    assert zone.chain(SESSION).rounds() == []
+
+
+@pytest.mark.parametrize(
+    "cache", [f"{SESSION}/index/sessionmill.state", f"_conversations/{SESSION}/conversation.state"]
+)
+def test_a_cache_that_cannot_be_used_costs_nothing_but_work(
+    tmp_path: Path, cache: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    for name in "ab":
+        (tmp_path / name).mkdir()
+    good, hindered = (Zone(open_store(tmp_path / name)) for name in "ab")
+    (tmp_path / "b" / cache / "folder").mkdir(parents=True)
+    for first in (1, 4):
+        for zone in (good, hindered):
+            land_session(zone, 3, first=first)
+            assemble_session(zone, SESSION, OPTIONS)
+    assert zone_rounds(good) == zone_rounds(hindered)
+    assert "cache cannot be written" in caplog.text
+
+
+def zone_rounds(zone: Zone) -> dict[str, bytes]:
+    return {each.name: zone.chain(SESSION).read(each) for each in zone.chain(SESSION).rounds()}
 
 
 def test_neither_index_nor_state_is_needed(tmp_path: Path) -> None:

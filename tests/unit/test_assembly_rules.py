@@ -154,6 +154,12 @@ def test_a_stream_that_nothing_started_is_open_whatever_its_role(stream: str) ->
     assert graph.unresolved[f"unres/spawn_of_child/{stream}"]["state"] == "open"
 
 
+def test_evidence_of_one_relation_is_all_kept() -> None:
+    main, child = spawned()
+    graph = Graph(main, child, landed(3, rec("again", child="ag", tool="t", batch="wf"), kind="journal", stream=""))
+    assert graph.relations["rel/starts/tool_t/stream_ag"]["evidence"] == [{"seq": 1, "row": 2}]
+
+
 # Epochs (stage 6)
 
 
@@ -234,15 +240,29 @@ def test_two_bodies_that_name_one_call_join_nothing() -> None:
     assert bodies_of("m1", graph) == []
 
 
-def test_a_request_without_a_call_joins_by_the_request_before_it() -> None:
-    bodies = provided(
-        body("b1", "request", run="p", request="q1"),
-        body("b2", "request", run="p", request="q2", previous="q1"),
-        body("b3", "request", run="p", request="q9", previous="q8"),
-    )
-    graph = Graph(two_calls(), bodies)
-    assert bodies_of("m1", graph) == [("request", 1)]
+FOLLOWING = (
+    body("b1", "request", run="p", request="q1"),
+    body("b2", "request", run="p", request="q2", previous="q1"),
+    body("b3", "request", run="p", request="q9", previous="q8"),
+)
+
+
+def test_a_request_without_a_call_joins_by_the_response_before_it() -> None:
+    graph = Graph(two_calls(), provided(*FOLLOWING, body("b4", "response", call="m1", request="q1")))
+    assert bodies_of("m1", graph) == [("request", 1), ("response", 4)]
     assert bodies_of("m2", graph) == [("request", 2)]
+
+
+def test_without_the_response_before_it_only_the_first_call_joins_by_sequence() -> None:
+    graph = Graph(two_calls(), provided(*FOLLOWING))
+    assert bodies_of("m1", graph) == [("request", 1)]
+    assert bodies_of("m2", graph) == []
+
+
+def test_the_response_says_which_request_a_call_had() -> None:
+    bodies = (body("b1", "request", call="m1", request="other"), body("b2", "response", call="m1", request="q1"))
+    graph = Graph(two_calls(), provided(*bodies, body("b3", "request", run="p", previous="q1")))
+    assert bodies_of("m2", graph) == [("request", 3)]
 
 
 def test_a_stream_that_skips_a_line_joins_nothing_by_sequence() -> None:
