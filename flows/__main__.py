@@ -10,17 +10,17 @@ import gc
 import signal
 import sys
 import traceback
-from typing import Annotated, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
 
 from flows.console import DONE, INTERRUPTED, SYSTEM_FAILED, TERMINATED, error_facts, exit_code, printable, write_json
-from schemas.errors import SessionmillError
+from schemas.errors import SessionmillError, WrongUse
 
 app = typer.Typer(
     name="sessionmill",
     help="Landed session records in, verified Session Flow conversation chains out.\n\n"
-    "ZONE is a folder or s3://bucket/prefix. "
+    "ZONE is a folder, a file:// URL or s3://bucket/prefix. "
     "Exit codes: 0 done, 1 problems in the data, 2 wrong use, 3 the system failed.",
     no_args_is_help=True,
     add_completion=False,
@@ -29,7 +29,12 @@ app = typer.Typer(
 run_app = typer.Typer(help="Run a Prefect flow, here, with or without a Prefect server.", no_args_is_help=True)
 app.add_typer(run_app, name="run")
 
-ZoneArgument = Annotated[str, typer.Argument(metavar="ZONE", help="The storage root: a folder or s3://bucket/prefix.")]
+# typer has its own copy of click, or click itself, depending on its version; this is the same class in both.
+_USAGE_ERROR: Any = next(kind for kind in typer.BadParameter.__mro__ if kind.__name__ == "ClickException")
+
+ZoneArgument = Annotated[
+    str, typer.Argument(metavar="ZONE", help="The storage root: a folder, file:// URL or s3://bucket/prefix.")
+]
 SessionOption = Annotated[str | None, typer.Option("--session", metavar="ID", help="Only this session.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 ParamOption = Annotated[
@@ -48,6 +53,23 @@ RoundBytesOption = Annotated[
     int | None,
     typer.Option("--max-round-bytes", metavar="N", help="A round's byte budget; 0 or less means the default, 2 MiB."),
 ]
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(f"sessionmill {version('sessionmill')}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and leave.")
+    ] = False,
+) -> None:
+    """Options before any command."""
 
 
 @run_app.command("ingest")
@@ -204,8 +226,7 @@ def main() -> NoReturn:
     gc.set_threshold(50_000)
     json = "--json" in sys.argv
     try:
-        app()
-        code = DONE
+        code = _invoke(json)
     except SystemExit as done:
         code = done.code if isinstance(done.code, int) else SYSTEM_FAILED
     except KeyboardInterrupt:
@@ -217,12 +238,27 @@ def main() -> NoReturn:
         typer.echo(f"sessionmill: {printable(str(error))}", err=True)
     except OSError as error:
         code = SYSTEM_FAILED
+        if json:
+            write_json({"error": type(error).__name__, "message": str(error)})
         typer.echo(f"sessionmill: {printable(str(error))}", err=True)
     except Exception:
         # Not a failure we know: the traceback is the report.
         code = SYSTEM_FAILED
         traceback.print_exc()
     sys.exit(code)
+
+
+def _invoke(json: bool) -> int:
+    """Run the command. What is wrong with its options typer says by itself, except where JSON is asked for."""
+    if not json:
+        app()
+        return DONE
+    try:
+        code = app(standalone_mode=False)
+    except _USAGE_ERROR as error:
+        refused: Any = error
+        raise WrongUse(refused.format_message()) from None
+    return code if isinstance(code, int) else DONE
 
 
 def _terminate(number: int, frame: object) -> NoReturn:

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from flows.invalid import why_invalid
 from flows.settings import load_settings
 from schemas.errors import WrongUse
 
@@ -28,8 +29,8 @@ def parameters_from(kind: type[P], assignments: Iterable[str]) -> P:
     try:
         return kind(**given)
     except ValidationError as error:
-        problems = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors())
-        raise WrongUse(f"-p {problems}") from None
+        problems = why_invalid(error, "parameter", kind.model_fields, show_values=True)
+        raise WrongUse("; ".join(f"-p {problem}" for problem in problems)) from None
 
 
 def _names(text: str) -> Any:

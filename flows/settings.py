@@ -17,6 +17,7 @@ from pydantic import Field, ValidationError, field_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, YamlConfigSettingsSource
 
 from flows.durations import parse_duration
+from flows.invalid import why_invalid
 from schemas._relavium_values import KEBAB
 from schemas.errors import ConfigurationRejected
 from storage.objects import GIB, ObjectStore, StoreSettings, open_store
@@ -96,10 +97,8 @@ def load_settings(**options: Any) -> Settings:
         return Settings(**given)
     except ValidationError as error:
         # Only the name and the rule: the value may be a secret that was put in the wrong place.
-        problems = "; ".join(
-            f"{'.'.join(map(str, e['loc']))}: {_sentence(e['type'], e['msg'])}" for e in error.errors()
-        )
-        raise ConfigurationRejected(f"configuration: {problems}") from None
+        problems = why_invalid(error, "setting", Settings.model_fields, show_values=False)
+        raise ConfigurationRejected(f"configuration: {'; '.join(problems)}") from None
     except (yaml.YAMLError, UnicodeDecodeError):
         raise ConfigurationRejected(f"configuration: {_config_file()} is not YAML") from None
     except (TypeError, ValueError):
@@ -126,12 +125,6 @@ def open_exports(url: str, settings: Settings | None = None) -> ObjectStore:
             raise ConfigurationRejected(f"{url} is not a folder") from None
     store.check_root()
     return store
-
-
-def _sentence(kind: str, message: str) -> str:
-    if kind == "extra_forbidden":
-        return f"no such setting (there are: {', '.join(Settings.model_fields)})"
-    return message
 
 
 def _config_file() -> Path:

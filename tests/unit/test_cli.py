@@ -1,6 +1,7 @@
 """The command line: what each command answers, and with which exit code. No command of this file needs Prefect."""
 
 import re
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -198,6 +199,12 @@ def test_numbers_agree_with_their_nouns(sessionmill: Command, zone: Path) -> Non
         (["run", "ingest", "-p", "zone=ZONE", "-p", "sessions=x*"], "do not match any of its 3 sessions"),
         (["run", "export", "-p", "zone=EMPTY", "-p", "to=exports"], "no sessions in "),
         (["run", "export", "-p", "zone=ZONE", "-p", "to=exports", "-p", "sessions=x*"], "do not match any of its 3"),
+        (["run", "ingest", "-p", "zone="], "-p zone: it is empty"),
+        (["run", "ingest", "-p", "zone=ZONE", "-p", "workers=many"], "-p workers: 'many' is not a whole number"),
+        (["run", "ingest", "-p", "zone=ZONE", "-p", "workers=0"], "-p workers: '0' is less than 1"),
+        (["run", "ingest", "-p", "zone=ZONE", "-p", "sessions=[1]"], "-p sessions.0: 1 is not text"),
+        (["run", "ingest", "-p", "zone=ZONE", "-p", "zoen=a"], "no such parameter (there are: zone, sessions, "),
+        (["run", "export", "-p", "zone=ZONE", "-p", "to=x", "-p", "keep_secrets=7"], "'7' is neither true nor false"),
         (["demo", "s3://zone/demo"], "the demo needs a folder"),
         (["demo", "ZONE"], "not of an earlier demo"),
         (["demo", "ZONE/bakery-orders"], "not of an earlier demo"),
@@ -234,6 +241,29 @@ def test_wrong_use_is_json_where_json_is_asked_for(sessionmill: Command, zone: P
     assert (done.code, done.json["error"]) == (2, "WrongUse")
 
 
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["verify", "ZONE", "--json", "--no-such-option"], "No such option: --no-such-option"),
+        (["verify", "--json"], "Missing argument 'ZONE'"),
+        (["assemble", "ZONE", "--json", "--max-round-bytes", "many"], "Invalid value for '--max-round-bytes'"),
+        (["no-such-command", "--json"], "No such command 'no-such-command'"),
+    ],
+)
+def test_wrong_option_is_json_where_json_is_asked_for(
+    sessionmill: Command, arguments: list[str], sentence: str
+) -> None:
+    done = sessionmill(*arguments)
+    assert (done.code, done.json["error"]) == (2, "WrongUse")
+    assert sentence in done.json["message"]
+    assert done.err == f"sessionmill: {done.json['message']}\n"
+
+
+def test_version_is_that_of_the_package(sessionmill: Command) -> None:
+    done = sessionmill("--version")
+    assert (done.code, done.out) == (0, f"sessionmill {version('sessionmill')}\n")
+
+
 def test_unknown_setting_is_wrong_use(sessionmill: Command, zone: Path) -> None:
     Path("sessionmill.yaml").write_text("zoen: here\n")
     done = sessionmill("assemble", zone)
@@ -250,3 +280,13 @@ def test_text_from_the_data_cannot_steer_a_terminal(sessionmill: Command, tmp_pa
     assert done.code == 1
     assert "\x1b" not in done.out
     assert "ki\\te-festival" in done.out
+
+
+def test_failure_of_the_system_is_json_too(sessionmill: Command, zone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*arguments: object, **options: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("flows.direct.assemble_session", full)
+    done = sessionmill("assemble", zone, "--json")
+    assert (done.code, done.json["error"]) == (3, "OSError")
+    assert "No space left on device" in done.err

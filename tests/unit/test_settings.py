@@ -50,7 +50,7 @@ def test_named_file_is_read_instead_of_the_one_in_the_current_folder(
     ("text", "sentence"),
     [
         ("zoen: a\n", "zoen: no such setting"),
-        ("workers: 0\n", "workers: Input should be greater than or equal to 1"),
+        ("workers: 0\n", "workers: the value is less than 1"),
         ("zone: [\n", "sessionmill.yaml is not YAML"),
         ("- zone\n", "sessionmill.yaml is not a mapping"),
         ("zone\n", "sessionmill.yaml is not a mapping"),
