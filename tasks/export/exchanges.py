@@ -1,9 +1,9 @@
 """Exchanges: what a person said, what the assistant called for it, and the answer.
 
 An exchange begins with a person's words and ends before the next ones. Which words those are, the chain says for
-runtimes that write prompt cycles (message.external); for the others the records do: a text from outside that is no
-tool result, not injected, no echo of a command and no summary. Words that arrive while the agent is at work, queued or
-in the same prompt cycle, belong to the exchange that is open.
+runtimes that write prompt cycles and origins (message.external); for the others the records do: a text from outside
+that is no tool result, not injected, no echo of a command and no summary. Words that arrive while the agent is at work,
+queued or in the same prompt cycle, belong to the exchange that is open.
 
 The answer is the text of the last provider call with text. A text with tool uses in the same call or after it is on the
 way to an answer, not one; only when the person went on without an interruption, and every tool had answered, does it
@@ -97,9 +97,7 @@ class Exchange:
 def exchanges_of(conversation: Conversation) -> list[Exchange]:
     """The conversation's exchanges, the unanswered ones too; what comes before a person's first words is in none."""
     source = conversation.source
-    heard_runs = {
-        placed.record.run for placed in conversation.records if (placed.seq, placed.row) in conversation.heard
-    } - {""}
+    spoken = _Spoken(conversation)
     results = _first_results(conversation)
     exchanges: list[Exchange] = []
     for placed in _without_sidechains(conversation):
@@ -108,7 +106,7 @@ def exchanges_of(conversation: Conversation) -> list[Exchange]:
         if current is not None and is_interrupt(record, source):
             current.interrupted = True
         texts = person_texts(record, source)
-        if texts is not None and record.run in heard_runs and (placed.seq, placed.row) not in conversation.heard:
+        if texts is not None and not spoken.by_a_person(placed):
             texts = None
         if texts is not None:
             said = Said(tuple(texts), record.time)
@@ -119,6 +117,23 @@ def exchanges_of(conversation: Conversation) -> list[Exchange]:
         elif current is not None:
             _add(current, placed, conversation, results)
     return exchanges
+
+
+class _Spoken:
+    """Whom the chain heard. It hears everybody in the prompt cycles of a runtime that says where words came from, so
+    other words in those cycles, and words in no cycle once there was one, are the runtime's."""
+
+    def __init__(self, conversation: Conversation) -> None:
+        self._heard = conversation.heard
+        self._first = min(self._heard, default=None)
+        runs = {each.record.run for each in conversation.records if (each.seq, each.row) in self._heard}
+        self._runs = runs - {""}
+
+    def by_a_person(self, placed: Placed) -> bool:
+        position, run = (placed.seq, placed.row), placed.record.run
+        if position in self._heard or self._first is None:
+            return True
+        return run not in self._runs if run else position < self._first
 
 
 def _joins(record: Record, current: Exchange) -> bool:

@@ -172,6 +172,25 @@ def test_of_a_prompt_cycle_only_what_the_chain_heard_is_a_persons(zone: Zone) ->
     assert turns_of(found) == [("go", [], "Done.")]
 
 
+def test_words_in_no_prompt_cycle_are_a_persons_only_before_the_first_cycle(zone: Zone) -> None:
+    heard: Row = {"run": "p1", "trigger": "external", "flags": ("external_input",)}
+    found = conversation(
+        zone,
+        person("from an old client"),
+        says("Old."),
+        person("from a new one", **heard),
+        person("written by the runtime"),
+        says("New.", run="p1"),
+    )
+    assert turns_of(found) == [("from an old client", [], "Old."), ("from a new one", [], "New.")]
+
+
+def test_prompt_cycle_of_a_run_without_origins_is_a_persons(zone: Zone) -> None:
+    heard: Row = {"run": "p1", "trigger": "external", "flags": ("external_input",)}
+    rows = [person("typed", **heard), says("Yes.", run="p1"), person("piped in", run="p2"), says("Done.", run="p2")]
+    assert turns_of(conversation(zone, *rows)) == [("typed", [], "Yes."), ("piped in", [], "Done.")]
+
+
 def test_prompt_that_was_queued_while_the_agent_worked_joins_the_turn(zone: Zone) -> None:
     queued = note(
         "external_input", parts=(Part(k="data", data=Raw(b'{"type":"queued_command","prompt":"and paint it"}')),)
