@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from .bodies import join_bodies
 from .calls import NO_CALLS, Calls, gather_calls
-from .canonical import deliver
+from .canonical import Delivered, deliver
 from .epochs import NO_EPOCHS, Epochs, cut_epochs
 from .exchange import NO_MANIFESTS, Manifests, call_nodes, collect_manifests, open_tool, tool_node
 from .ids import node_id, unresolved_id
@@ -97,6 +97,8 @@ def advance(before: Assembled, index: Index, through: int, subject: Subject) -> 
     streams = follow_streams(before.streams, delivered)
     epochs, homes = cut_epochs(before.epochs, delivered)
     talks, containers = place_talks(before.talks, delivered, streams, epochs, homes, session)
+    if index.shared:
+        homes, containers = _by_place(delivered, homes, ""), _by_place(delivered, containers, session)
     calls = gather_calls(before.calls, delivered, containers)
     tools = join_tools(before.tools, delivered, containers)
     spawns = join_spawns(before.spawns, delivered, streams, tools.tools)
@@ -107,9 +109,9 @@ def advance(before: Assembled, index: Index, through: int, subject: Subject) -> 
 
     uses = [tool.use for name in tools.touched if (tool := tools.tools[name]).use is not None]
     names = (*calls.touched, *tools.touched, *(use.call for use in uses))
-    # Ids with a slash can meet after escaping, and a body's join looks at every call: both need every node written,
-    # in one order.
-    whole = before.whole or bool(bodies.landed) or any("/" in name for name in names)
+    # Ids with a slash can meet after escaping, records of two files with one sequence meet at their place, and a body's
+    # join looks at every call: each needs every node written, in one order.
+    whole = before.whole or index.shared or bool(bodies.landed) or any("/" in name for name in names)
     if whole and before is not NOTHING:
         raise Restructured
 
@@ -174,6 +176,16 @@ def advance(before: Assembled, index: Index, through: int, subject: Subject) -> 
         changes=changes,
         whole=whole,
     )
+
+
+def _by_place(delivered: Delivered, found: list[str], nowhere: str) -> list[str]:
+    """What is found at each entry's sequence and row, where several entries can be: the last one placed decides."""
+    at = {
+        (delivered.entries[place].seq, delivered.entries[place].row): found[place]
+        for places in delivered.streams.values()
+        for place in places
+    }
+    return [at.get((entry.seq, entry.row), nowhere) for entry in delivered.entries]
 
 
 def _affected(before: Assembled, calls: Calls, tools: Tools, spawns: Spawns, manifests: Manifests) -> dict[str, None]:

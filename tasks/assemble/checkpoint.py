@@ -60,6 +60,7 @@ class Checkpoint(NamedTuple):
             self.reach,
             frozenset(),
             False,
+            False,
         )
 
     def published(self) -> Published:

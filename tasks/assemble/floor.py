@@ -40,8 +40,7 @@ def first_beyond(
     index named.
     None when no such sequence is certain.
     """
-    sequences = [file.seq for file in index.files]
-    if len(set(sequences)) < len(sequences):
+    if index.shared:
         return None  # records at one place meet in one node
     total = 0
     new_calls: set[str] = set()

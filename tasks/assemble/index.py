@@ -39,11 +39,11 @@ class FileFacts(NamedTuple):
 
 class Index(NamedTuple):
     """lineage: record id to (run, distance to the ancestor that names it); ("", 0) when no ancestor within reach does.
-
-    awaited: record ids that were looked up and have not landed. resets: record id to position of the records flagged
-    context_reset. files, canonical, changes, bodies, lines: per landed file not yet covered by the checkpoint that the
-    index grew from (lines: (stream, ord) of every transcript line). watermark: the highest sequence with a record.
-    reach: the highest sequence. whole: whether `canonical` and the others beside it start with the session's first
+    awaited: record ids that were looked up and have not landed. resets: record id to position of the records
+    flagged context_reset. files, canonical, changes, bodies, lines: per landed file not yet covered by the
+    checkpoint that the index grew from (lines: (stream, ord) of every transcript line). watermark: the highest
+    sequence with a record. reach: the highest sequence. shared: whether two files have one sequence, so that
+    records meet at one place. whole: whether `canonical` and the others beside it start with the session's first
     file.
     """
 
@@ -58,10 +58,11 @@ class Index(NamedTuple):
     watermark: int
     reach: int
     repeated: frozenset[str]
+    shared: bool
     whole: bool
 
 
-EMPTY_INDEX = Index({}, frozenset(), {}, [], {}, {}, {}, {}, 0, 0, frozenset(), True)
+EMPTY_INDEX = Index({}, frozenset(), {}, [], {}, {}, {}, {}, 0, 0, frozenset(), False, True)
 
 
 def extend(index: Index, landed: Iterable[FileEntries]) -> Index:
@@ -118,6 +119,7 @@ def extend(index: Index, landed: Iterable[FileEntries]) -> Index:
     for found in canonical.values():
         missing.update(_named_elsewhere(found, lineage))
     repeated = _repeated(canonical)
+    shared = len({file.seq for file in files}) < len(files)
     return Index(
         lineage,
         awaited | missing,
@@ -130,6 +132,7 @@ def extend(index: Index, landed: Iterable[FileEntries]) -> Index:
         watermark,
         reach,
         repeated,
+        shared,
         index.whole,
     )
 
