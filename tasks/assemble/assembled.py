@@ -105,15 +105,14 @@ def advance(before: Assembled, index: Index, through: int, subject: Subject) -> 
     manifests = collect_manifests(before.manifests, delivered)
     steps = take_steps(before.steps, delivered, containers, homes)
     segments = cut_segments(talks, streams, tools, spawns, gap=subject.gap, conversation=subject.conversation)
-    bodies = join_bodies(index, through, calls, talks)
-
     uses = [tool.use for name in tools.touched if (tool := tools.tools[name]).use is not None]
     names = (*calls.touched, *tools.touched, *(use.call for use in uses))
     # Ids with a slash can meet after escaping, records of two files with one sequence meet at their place, and a body's
     # join looks at every call: each needs every node written, in one order.
-    whole = before.whole or index.shared or bool(bodies.landed) or any("/" in name for name in names)
+    whole = before.whole or index.shared or any(seq <= through for seq in index.bodies) or any("/" in n for n in names)
     if whole and before is not NOTHING:
         raise Restructured
+    bodies = join_bodies(index, through, calls, talks)
 
     written: dict[str, bytes] = {}
     earlier: dict[str, bytes] = {}

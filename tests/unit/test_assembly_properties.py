@@ -39,6 +39,12 @@ CHANGE_SETS = [
     for n in range(3)
 ]
 
+BODIES = [
+    b'{"schema":"provider_body/1","role":"%b","request":"q%d","previous_request":"%b"}' % (role, n, previous)
+    for role in (b"request", b"response")
+    for n, previous in ((1, b""), (2, b"q1"))
+]
+
 
 def maybe(values: Sequence[str]) -> st.SearchStrategy[str]:
     return st.one_of(st.just(""), st.sampled_from(values))
@@ -50,7 +56,9 @@ def parts(tools: Sequence[str]) -> st.SearchStrategy[tuple[Part, ...]]:
         st.just(Part(k="reasoning", text=Raw(b'"hm"'))),
         st.builds(Part, k=st.just("call"), id=maybe(tools), name=st.sampled_from(["Bash", "Read", "A<b>&"])),
         st.builds(Part, k=st.just("result"), of=maybe(tools)),
-        st.builds(Part, k=st.just("data"), data=st.sampled_from([Raw(text) for text in [*CHANGE_SETS, b'{"z":1}']])),
+        st.builds(
+            Part, k=st.just("data"), data=st.sampled_from([Raw(text) for text in [*CHANGE_SETS, *BODIES, b'{"z":1}']])
+        ),
     )
     return st.lists(part, max_size=3).map(tuple)
 
@@ -75,7 +83,11 @@ def landed_files(draw: st.DrawFn) -> list[FileEntries]:
     calls, tools = ([*CALLS, "msg/1"], [*TOOLS, "toolu/1", "toolu_1"]) if slashes else (CALLS, TOOLS)
     files = []
     for seq in range(1, draw(st.integers(1, 7)) + 1):
-        kind = draw(st.sampled_from(["transcript"] * 6 + ["agent_meta", "journal", "workflow_manifest", "changes"]))
+        kind = draw(
+            st.sampled_from(
+                ["transcript"] * 6 + ["agent_meta", "journal", "workflow_manifest", "changes", "provider_body"]
+            )
+        )
         stream = draw(st.sampled_from(STREAMS)) if kind in ("transcript", "agent_meta", "changes") else ""
         header = SessionDataHeader(
             h=1, schema="sd/1", seq=seq, at="", kind=kind, adapter="test", dialect="test/1", src="x", session="s",
