@@ -13,7 +13,7 @@ from flows.conversation_text import conversation_text
 from flows.parameters import counted
 from flows.sessions import chosen
 from flows.settings import Settings, load_settings, open_zone
-from flows.summary import clock
+from flows.summary import clock, complaint
 from schemas.errors import KeyRefused, ObjectMissing, ObjectTooLarge, TerminalError, WrongUse
 from schemas.session_flow import view_json
 from schemas.verdict import Verdict, check_bytes
@@ -21,6 +21,7 @@ from storage.objects import open_store
 from tasks.assemble import AssembleOptions, assemble_session
 from tasks.ingest.session import BAD_DATA
 from tasks.verify import verifiable, verify_session
+from tasks.verify.problems import refused_name
 
 __all__ = ["assemble_zone", "check_files", "fold_conversation", "verify_zone"]
 CHECKED = (".sd", ".sf", ".relavium.yaml")
@@ -53,7 +54,8 @@ def assemble_zone(url: str, session: str | None, max_round_bytes: int | None, no
         ]
         typer.echo(columns(header, rows))
     for name, error in rejected:
-        typer.echo(f"{printable(name)}: {printable(str(error))}", err=True)
+        said = refused_name(error) if isinstance(error, KeyRefused) else str(error)
+        typer.echo(f"{printable(name)}: {printable(said)}", err=True)
     return PROBLEMS if rejected else DONE
 
 
@@ -73,8 +75,7 @@ def verify_zone(url: str, session: str | None, *, json: bool) -> int:
         return PROBLEMS if problems else DONE
     for verification in found:
         for problem in verification.problems:
-            place = problem.file if problem.row is None else f"{problem.file} row {problem.row}"
-            typer.echo(printable(f"{verification.session}: {place}: {problem.rule}: {problem.detail}"))
+            typer.echo(complaint(verification.session, problem))
     streams, records = sum(v.streams for v in found), sum(v.records for v in found)
     sums = {"session": len(found), "stream": streams, "record": records, "round": sum(v.rounds for v in found)}
     typer.echo(f"checked {', '.join(counted(number, noun) for noun, number in sums.items())}")

@@ -14,9 +14,11 @@ from flows.export_summary import ExportParameters, ExportSummary
 from flows.parameters import configured, counted, one_is_a_list
 from schemas.errors import WrongUse
 from schemas.times import NO_TIME, parse_time
-from tasks.ingest.outcome import IngestOptions, SessionOutcome
+from storage.zone import quarantine_key
+from tasks.ingest.outcome import IngestOptions, Reason, SessionOutcome
+from tasks.verify import Problem
 
-__all__ = ["IngestParameters", "IngestSummary", "clock"]
+__all__ = ["IngestParameters", "IngestSummary", "clock", "complaint"]
 
 REASONS_SHOWN = 3
 
@@ -31,6 +33,13 @@ def clock(now: str | None) -> int:
     if value == NO_TIME or not "1678" <= now[:4] <= "2261":
         raise WrongUse(f"now: {now!r} is no time; write it as 2026-08-07T10:00:00.123456789Z")
     return value
+
+
+def complaint(session: str, reason: Reason | Problem) -> str:
+    """One thing that is wrong with a session, in one line."""
+    place = reason.file if reason.row is None else f"{reason.file} row {reason.row}"
+    places = [session] if place == session else [session, place]
+    return printable(": ".join([*places, reason.rule, reason.detail]))
 
 
 class IngestParameters(BaseModel):
@@ -122,6 +131,12 @@ class IngestSummary(BaseModel):
     def rounds_written(self) -> int:
         return sum(outcome.rounds_written for outcome in self.sessions)
 
+    @computed_field  # type: ignore[prop-decorator]
+    @property
+    def unchanged(self) -> int:
+        """Sessions that were not read again, for nothing has changed since they were found good."""
+        return sum(1 for outcome in self.sessions if outcome.unchanged)
+
     @property
     def exit_code(self) -> int:
         of_exports = DONE if self.exports is None else self.exports.exit_code
@@ -136,6 +151,8 @@ class IngestSummary(BaseModel):
         bad += [f"{self.failed} failed"] if self.failed else []
         found = f"{counted(len(self.sessions), 'session')}, {counted(self.rounds_written, 'round')} written"
         said = ", ".join([found, *(bad or ["no problems"])])
+        if self.unchanged:
+            said += f" ({self.unchanged} unchanged since found good, not read again)"
         return said if self.exports is None else f"{said}; exports: {self.exports.sentence}"
 
     def rows(self) -> list[dict[str, object]]:
@@ -147,6 +164,7 @@ class IngestSummary(BaseModel):
                 "nodes": outcome.nodes,
                 "relations": outcome.relations,
                 "open unresolved": outcome.open_unresolved,
+                "state": outcome.state,
                 "problems": outcome.problems if outcome.failure is None else f"failed: {outcome.failure}",
             }
             for outcome in self.sessions
@@ -157,11 +175,12 @@ class IngestSummary(BaseModel):
         lines: list[str] = []
         for outcome in self.sessions:
             for reason in outcome.reasons[:REASONS_SHOWN]:
-                place = reason.file if reason.row is None else f"{reason.file} row {reason.row}"
-                lines.append(printable(f"{outcome.session}: {place}: {reason.rule}: {reason.detail}"))
+                lines.append(complaint(outcome.session, reason))
             if outcome.problems > REASONS_SHOWN:
                 more = outcome.problems - REASONS_SHOWN
                 lines.append(printable(f"{outcome.session}: {more} more; list them with `sessionmill verify`"))
+            if outcome.problems:
+                lines.append(printable(f"{outcome.session}: the note is {quarantine_key(outcome.session)} in the zone"))
         return lines
 
     def text(self) -> str:

@@ -154,13 +154,15 @@ class SessionDataRejected(RejectedData):
 class RoundRejected(RejectedData):
     """A round ``.sf`` file breaks a rule of section 7; rows count its non-empty lines from 1."""
 
-    advice = "restore this round from a copy; a chain ends before its first damaged round"
+    advice = (
+        "restore it from a copy, or remove it and run `sessionmill assemble`: the claim beside it gives the same bytes"
+    )
 
 
 class ChainRejected(RejectedData):
     """Rounds that do not form one chain: order, previous link, conversation, session, parser or policy."""
 
-    advice = "restore the chain's rounds from a copy, or assemble into a new zone"
+    advice = "restore the chain's rounds and claims from a copy, or assemble into a new zone"
 
 
 class SessionRejected(RejectedData):

@@ -68,22 +68,22 @@ class ChainStore:
         for earlier, later in itertools.pairwise(wanted):
             if earlier.number == later.number:
                 detail = f"{earlier.name} has the same number, so neither can be trusted"
-                raise ChainRejected(later.name, None, "duplicate_round", detail)
+                raise ChainRejected(later.key, None, "duplicate_round", detail)
         view = View.empty(self.conversation)
         for round_file, data in self.read_many(wanted):
-            view.apply(self.open(round_file, data), file=round_file.name)
+            view.apply(self.open(round_file, data), file=round_file.key)
         return view
 
     def open(self, round_file: RoundFile, data: bytes) -> Round:
         """A round read and checked by itself; raises `RoundRejected`, or `ChainRejected` (``round_number``) when its
         header names another number than its file."""
-        opened = read_round(data, name=round_file.name)
+        opened = read_round(data, name=round_file.key)
         _check_number(round_file, opened.header)
         return opened
 
     def check(self, round_file: RoundFile, data: bytes) -> tuple[RoundHeader, str]:
         """Header and digest of a round, checked as `open` does and without keeping what it says."""
-        header, digest = check_round(data, name=round_file.name)
+        header, digest = check_round(data, name=round_file.key)
         _check_number(round_file, header)
         return header, digest
 
@@ -117,27 +117,27 @@ class ChainStore:
         not have the digest (``digest``).
         """
         name = round_file_name(number, digest)
-        if hashlib.sha256(data[: data.rfind(b"\n", 0, -1) + 1]).hexdigest() != digest:
-            raise ChainRejected(name, None, "digest", "the round's bytes do not have the digest it is published under")
         key = self._rounds + name
+        if hashlib.sha256(data[: data.rfind(b"\n", 0, -1) + 1]).hexdigest() != digest:
+            raise ChainRejected(key, None, "digest", "the round's bytes do not have the digest it is published under")
         objects = self._objects()
         if not any(stat.key == self._claim_key(number) for stat in objects):
-            raise ChainRejected(name, None, "claim", f"round {number} was not claimed")
+            raise ChainRejected(key, None, "claim", f"round {number} was not claimed")
         if (claimed := self._read_claim(number).digest) != digest:
-            raise ChainRejected(name, None, "claim", f"round {number} is claimed for digest {claimed[:12]}")
+            raise ChainRejected(key, None, "claim", f"round {number} is claimed for digest {claimed[:12]}")
         rounds = _round_files(objects)
         for each in rounds:
             if each.number == number and each.key != key:
-                raise ChainRejected(name, None, "duplicate_round", f"round {number} is already {each.name}")
+                raise ChainRejected(key, None, "duplicate_round", f"round {number} is already {each.name}")
         # A round that went missing comes back the same way: its claim admits only the bytes that it had.
         head = rounds[-1].number if rounds else 0
         if head < number - 1:
-            raise ChainRejected(name, None, "order", f"cannot publish round {number}: the chain head is round {head}")
+            raise ChainRejected(key, None, "order", f"cannot publish round {number}: the chain head is round {head}")
         try:
             self.store.create(key, data)
         except ObjectExists:
             if self.store.read(key) != data:
-                raise ChainRejected(name, None, "digest", "another object stands under this round's name") from None
+                raise ChainRejected(key, None, "digest", "another object stands under this round's name") from None
         return RoundFile(number, digest[:12], key, name, len(data))
 
     def write_state(self, head: RoundHeader, digest: str, updated_at: str) -> None:
@@ -166,13 +166,13 @@ class ChainStore:
         return self._rounds + claim_name(number)
 
     def _read_claim(self, number: int) -> Claim:
-        data = self.store.read(self._claim_key(number))
-        return read_claim(data, name=claim_name(number), conversation=self.conversation, number=number)
+        key = self._claim_key(number)
+        return read_claim(self.store.read(key), name=key, conversation=self.conversation, number=number)
 
 
 def _check_number(round_file: RoundFile, header: RoundHeader) -> None:
     if header.round != round_file.number:
-        raise ChainRejected(round_file.name, None, "round_number", f"header says round {header.round}")
+        raise ChainRejected(round_file.key, None, "round_number", f"header says round {header.round}")
 
 
 def _round_files(objects: ObjectStats) -> list[RoundFile]:

@@ -19,7 +19,7 @@ from storage.chains import CONVERSATIONS, ChainStore
 from storage.keys import escape_id, unescape_id
 from storage.objects import ObjectStat, ObjectStore
 
-__all__ = ["Cursor", "Folder", "LandedRef", "Zone"]
+__all__ = ["Cursor", "Folder", "LandedRef", "Zone", "quarantine_key"]
 
 Folder = Literal["streams", "runs", "provider_body"]
 
@@ -119,11 +119,11 @@ class Zone:
         """Note why a session was left out; the note is derived, and a later success clears it."""
         # The standard encoder: names from a file system may hold surrogates, which others refuse.
         text = json.dumps(reason, indent=2, sort_keys=True)
-        self.store.replace(_quarantine_key(session), text.encode() + b"\n")
+        self.store.replace(quarantine_key(session), text.encode() + b"\n")
 
     def clear_quarantine(self, session: str) -> None:
         """Take the note back; nothing happens when there is none."""
-        self.store.delete(_quarantine_key(session))
+        self.store.delete(quarantine_key(session))
 
     def quarantined(self) -> list[str]:
         """Every session with a note, sorted."""
@@ -137,7 +137,7 @@ class Zone:
     def quarantine_reason(self, session: str) -> dict[str, Any] | None:
         """The note as `quarantine` took it, or None."""
         try:
-            reason: dict[str, Any] = json.loads(self.store.read(_quarantine_key(session)))
+            reason: dict[str, Any] = json.loads(self.store.read(quarantine_key(session)))
         except ObjectMissing:
             return None
         return reason
@@ -171,7 +171,8 @@ def _landed(files: list[_File]) -> list[LandedRef]:
     return sorted(found, key=lambda ref: (ref.seq, _FOLDERS.index(ref.folder), ref.place, ref.name))
 
 
-def _quarantine_key(session: str) -> str:
+def quarantine_key(session: str) -> str:
+    """Where the note of a session that is set aside lies."""
     return f"{QUARANTINE}{escape_id(session)}.json"
 
 

@@ -121,7 +121,7 @@ def read_view(zone: Zone, conversation: str) -> tuple[View, tuple[RoundName, ...
     view = View.empty(conversation)
     names = []
     for round_file, data in chain.read_many(chain.rounds()):
-        view.apply(chain.open(round_file, data), file=round_file.name)
+        view.apply(chain.open(round_file, data), file=round_file.key)
         names.append(RoundName(view.round, view.digest))
     return view, tuple(names)
 

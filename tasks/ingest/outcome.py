@@ -45,7 +45,18 @@ class SessionOutcome(BaseModel):
     open_unresolved: NonNegativeInt = 0
     through_seq: NonNegativeInt = 0
     records: NonNegativeInt = 0
+    unchanged: bool = False
+    """Nothing has changed since it was found good, so it was not read again."""
     problems: NonNegativeInt = 0
     reasons: list[Reason] = []
     failure: str | None = None
     """Set when the system failed rather than the data: the session was not judged at all."""
+
+    @property
+    def state(self) -> str:
+        """One word for how it stands."""
+        if self.failure is not None:
+            return "failed"
+        if self.problems:
+            return "quarantined"
+        return "unchanged" if self.unchanged else "good"

@@ -18,6 +18,7 @@ from tasks.assemble import AssembleOptions, SessionAssembly, assemble_session
 from tasks.assemble.policy import IDLE_GAP, PARSER, policy
 from tasks.ingest.outcome import REASONS_KEPT, IngestOptions, Reason, SessionOutcome
 from tasks.verify import verify_session
+from tasks.verify.problems import refused_name
 
 __all__ = ["BAD_DATA", "ingest_session", "quarantine_nameless"]
 
@@ -96,6 +97,8 @@ def _outcome(session: str, assembly: SessionAssembly | None, records: int, reaso
 def _reason(session: str, error: TerminalError) -> Reason:
     if isinstance(error, RejectedData):
         return Reason(file=error.file, row=error.row, rule=error.rule, detail=error.detail)
+    if isinstance(error, KeyRefused):
+        return Reason(file=session, row=None, rule="unreadable", detail=refused_name(error))
     # Verification calls what cannot be read by this name, too.
     rule = "claim" if isinstance(error, ClaimUnbuildable) else "unreadable"
     file = error.key if isinstance(error, ObjectTooLarge) else session
@@ -115,7 +118,7 @@ def _recall(zone: Zone, session: str) -> SessionOutcome | None:
         return None
     if memory.depends_on != _depends_on(zone, session, outcome.conversation):
         return None
-    return outcome
+    return outcome.model_copy(update={"unchanged": True})
 
 
 def _remember(zone: Zone, outcome: SessionOutcome) -> None:

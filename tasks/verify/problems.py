@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from schemas.errors import RejectedData, StoreError
+from schemas.errors import KeyRefused, RejectedData, StoreError
 
-__all__ = ["Problem", "SessionVerification", "rejection", "unreadable"]
+__all__ = ["Problem", "SessionVerification", "refused_name", "rejection", "unreadable"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,4 +49,10 @@ def rejection(file: str, error: RejectedData) -> Problem:
 
 def unreadable(file: str, error: StoreError) -> Problem:
     """A file whose bytes cannot be had."""
-    return Problem(file, None, "unreadable", str(error))
+    detail = refused_name(error) if isinstance(error, KeyRefused) else str(error)
+    return Problem(file, None, "unreadable", detail)
+
+
+def refused_name(error: KeyRefused) -> str:
+    """Why what lies in the zone under such a name cannot be read."""
+    return f"its name cannot be part of a key: {error.detail}; rename it"

@@ -105,6 +105,7 @@ def test_bad_session_is_quarantined_and_the_others_go_on(prefect_api: str, store
     reason = zone.quarantine_reason("bicycle-repair")
     assert reason is not None
     assert [(r["file"], r["row"], r["rule"]) for r in reason["reasons"]] == [(key, None, "digest")]
+    assert summary.complaints()[-1] == "bicycle-repair: the note is _quarantine/bicycle-repair.json in the zone"
 
 
 def test_session_that_is_mended_leaves_quarantine(prefect_api: str, store: ObjectStore) -> None:
@@ -114,6 +115,8 @@ def test_session_that_is_mended_leaves_quarantine(prefect_api: str, store: Objec
     state, summary = run(store)
     assert state.is_completed()
     assert rounds(summary) == [("bakery-orders", 0, 1), ("bicycle-repair", 1, 1), ("kite-festival", 0, 1)]
+    assert [outcome.state for outcome in summary.sessions] == ["unchanged", "good", "unchanged"]
+    assert state.message == "3 sessions, 1 round written, no problems (2 unchanged since found good, not read again)"
     assert Zone(store).quarantined() == []
 
 
@@ -123,7 +126,7 @@ def test_rerun_writes_nothing(prefect_api: str, store: ObjectStore) -> None:
     state, again = run(store)
     assert state.is_completed()
     assert {stat.key: (stat.etag, stat.modified) for stat in store.list("")} == before
-    assert [o.model_copy(update={"rounds_written": 1}) for o in again.sessions] == first.sessions
+    assert [o.model_copy(update={"rounds_written": 1, "unchanged": False}) for o in again.sessions] == first.sessions
 
 
 def test_rerun_does_not_read_what_it_found_good(prefect_api: str, store: ObjectStore, tmp_path: Path) -> None:
@@ -134,7 +137,9 @@ def test_rerun_does_not_read_what_it_found_good(prefect_api: str, store: ObjectS
     assert state.is_completed()
     store.delete("bicycle-repair/index/sessionmill.ingested")
     state, _ = run(store)
-    assert state.message == "3 sessions, 0 rounds written, 1 quarantined"
+    assert state.message == (
+        "3 sessions, 0 rounds written, 1 quarantined (2 unchanged since found good, not read again)"
+    )
 
 
 def test_file_that_lands_later_adds_a_round_to_its_conversation_alone(prefect_api: str, store: ObjectStore) -> None:

@@ -82,7 +82,7 @@ def test_fold_refuses_a_damaged_round(zone: Zone) -> None:
     zone.store.replace(first.key, zone.store.read(first.key)[:-10])
     with pytest.raises(RoundRejected) as rejected:
         zone.chain(SESSION).fold()
-    assert rejected.value.file == first.name
+    assert rejected.value.file == first.key
 
 
 @pytest.mark.parametrize("case", golden_cases("session-flow"), ids=lambda case: case.name)
@@ -227,7 +227,7 @@ def test_claim_that_cannot_be_read_is_named(zone: Zone, text: bytes) -> None:
     zone.store.create(ROUNDS + "r000001.claim", text)
     with pytest.raises(ChainRejected) as rejected:
         zone.chain(SESSION).pending_claim()
-    assert (rejected.value.file, rejected.value.rule) == ("r000001.claim", "claim")
+    assert (rejected.value.file, rejected.value.rule) == (ROUNDS + "r000001.claim", "claim")
 
 
 def test_claim_of_another_round_is_refused(zone: Zone) -> None:

@@ -290,3 +290,28 @@ def test_failure_of_the_system_is_json_too(sessionmill: Command, zone: Path, mon
     done = sessionmill("assemble", zone, "--json")
     assert (done.code, done.json["error"]) == (3, "OSError")
     assert "No space left on device" in done.err
+
+
+def test_session_whose_name_no_key_may_hold_is_told_so_once(sessionmill: Command, tmp_path: Path) -> None:
+    for key, data in first_files():
+        path = tmp_path / "odd" / key.replace("kite", "ki\te")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+    why = "its name cannot be part of a key: it holds the character '\\t'; rename it"
+    assert f"ki\\te-festival: unreadable: {why}\n" in sessionmill("verify", tmp_path / "odd").out
+    assert sessionmill("assemble", tmp_path / "odd").err == f"ki\\te-festival: {why}\n"
+
+
+def test_damaged_round_is_named_by_its_whole_key_and_can_be_made_again(sessionmill: Command, zone: Path) -> None:
+    sessionmill("assemble", zone)
+    (path,) = zone.glob("_conversations/kite-festival/rounds/*.sf")
+    whole = path.read_bytes()
+    path.chmod(0o644)
+    path.write_bytes(whole[:-30])
+    done = sessionmill("fold", zone, "kite-festival")
+    assert done.code == 1
+    assert str(path.relative_to(zone)) in done.err
+    assert "remove it and run `sessionmill assemble`" in done.err
+    path.unlink()
+    assert sessionmill("assemble", zone).code == 0
+    assert path.read_bytes() == whole
