@@ -42,7 +42,7 @@ def why_unfinished(
         return "no record of it has a time, so it cannot be told how long it has been quiet"
     if as_of - newest < completed_after:
         quiet = max(0, as_of - newest) // _SECOND
-        return f"it has been quiet for {_counted(quiet, 'second')}, of {completed_after // _SECOND}"
+        return f"it has been quiet for {_counted(quiet, 'second')} of {completed_after // _SECOND}"
     return None
 
 

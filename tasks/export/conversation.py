@@ -12,11 +12,13 @@ from dataclasses import dataclass
 
 import msgspec
 
+from schemas.errors import ChainRejected
+from schemas.input_digest import input_digest
 from schemas.session_data import LandedFile, Record, read_session_data
-from schemas.session_flow import Ref, View
+from schemas.session_flow import Ref, RoundHeader, View
 from storage.zone import LandedRef, Zone
 
-__all__ = ["Conversation", "Placed", "RoundName", "Tool", "conversation_of", "read_conversation", "read_view"]
+__all__ = ["Conversation", "Placed", "RoundName", "Tool", "conversation_of", "read_conversation"]
 
 MAIN = "main"
 _NO_TRANSCRIPT = frozenset(
@@ -104,26 +106,48 @@ class _Open(msgspec.Struct):
 def read_conversation(zone: Zone, conversation: str) -> Conversation | None:
     """The conversation and its records from `zone`; None when it has no rounds.
 
-    Raises as `ChainStore.fold` does, and `SessionDataRejected` for a damaged landed file.
+    Raises as `ChainStore.fold` does, `SessionDataRejected` for a damaged landed file, and `ChainRejected`
+    (``input_digest``) when a round was made from other landed files than those that are there.
     """
-    view, rounds = read_view(zone, conversation)
+    view, rounds = _read_chain(zone, conversation)
     if view.header is None:
         return None
     through = view.header.through_seq
-    wanted = [ref for ref in zone.landed_files(view.header.session) if ref.seq <= through]
-    landed = ((ref, read_session_data(data, name=ref.key)) for ref, data in zone.read_many(wanted))
-    return conversation_of(view, rounds, landed)
+    digests: dict[int, list[str]] = {}
+
+    def landed() -> Iterator[tuple[LandedRef, LandedFile]]:
+        wanted = [ref for ref in zone.landed_files(rounds[-1][1].session) if ref.seq <= through]
+        for ref, data in zone.read_many(wanted):
+            file = read_session_data(data, name=ref.key)
+            digests.setdefault(ref.seq, []).append(file.digest)
+            yield ref, file
+
+    found = conversation_of(view, tuple(name for name, _ in rounds), landed())
+    _check_evidence(conversation, [header for _, header in rounds], digests)
+    return found
 
 
-def read_view(zone: Zone, conversation: str) -> tuple[View, tuple[RoundName, ...]]:
-    """The folded chain, and the name of every round in it."""
+def _read_chain(zone: Zone, conversation: str) -> tuple[View, list[tuple[RoundName, RoundHeader]]]:
+    """The folded chain, and the name and header of every round in it."""
     chain = zone.chain(conversation)
     view = View.empty(conversation)
-    names = []
+    rounds = []
     for round_file, data in chain.read_many(chain.rounds()):
-        view.apply(chain.open(round_file, data), file=round_file.key)
-        names.append(RoundName(view.round, view.digest))
-    return view, tuple(names)
+        opened = chain.open(round_file, data)
+        view.apply(opened, file=round_file.name)
+        rounds.append((RoundName(view.round, view.digest), opened.header))
+    return view, rounds
+
+
+def _check_evidence(conversation: str, headers: Iterable[RoundHeader], digests: Mapping[int, list[str]]) -> None:
+    """What is exported must be what the named rounds were made from (section 8)."""
+    before = ""
+    for header in headers:
+        seqs = [seq for seq in digests if header.from_seq <= seq <= header.through_seq]
+        if input_digest(before, [digest for seq in seqs for digest in digests[seq]]) != header.input_digest:
+            detail = f"round {header.round} was made from other landed files; `sessionmill verify` says which"
+            raise ChainRejected(conversation, None, "input_digest", detail)
+        before = header.input_digest
 
 
 def conversation_of(

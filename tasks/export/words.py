@@ -68,9 +68,10 @@ _NOBODY = frozenset(("injected", "reset_summary", "context_reset", "child_result
 _NO_PERSON = frozenset(("notification", "unknown"))
 
 
-class _Typed(msgspec.Struct):
+class _Ending(msgspec.Struct):
     type: Any = None
-    is_error: Any = None
+    subtype: Any = "success"
+    is_error: Any = False
 
 
 def person_texts(record: Record, source: str) -> list[str] | None:
@@ -126,10 +127,10 @@ def is_explicit_end(record: Record, source: str) -> bool:
     if part.k != "data" or not isinstance(part.data, msgspec.Raw) or not bytes(part.data).startswith(b"{"):
         return False
     try:
-        found = msgspec.json.decode(part.data, type=_Typed)
+        found = msgspec.json.decode(part.data, type=_Ending)
     except msgspec.DecodeError:
         return False
-    return found.type in ends and not found.is_error
+    return found.type in ends and found.subtype == "success" and found.is_error is False
 
 
 def _texts(record: Record) -> list[str]:

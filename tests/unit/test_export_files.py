@@ -89,7 +89,7 @@ def test_completed_session_becomes_a_file_that_the_manifest_explains(zone: Zone,
 def test_session_that_is_not_completed_is_listed_and_leaves_no_file(zone: Zone, exports: ObjectStore) -> None:
     completed(zone)
     (outcome,) = export(zone, exports, as_of=START)
-    assert (outcome.state, outcome.reason) == ("unfinished", "it has been quiet for 0 seconds, of 3600")
+    assert (outcome.state, outcome.reason) == ("unfinished", "it has been quiet for 0 seconds of 3600")
     assert standing(exports) == {}
 
 
@@ -254,6 +254,16 @@ def test_bad_session_is_rejected_and_the_others_are_exported(zone: Zone, exports
     assert states(outcomes) == [("a", "written"), ("b", "rejected"), ("c", "written")]
     assert outcomes[1].rule == "digest"
     assert sorted(read_manifest(exports).files) == ["a.relavium.yaml", "c.relavium.yaml"]
+
+
+def test_evidence_that_is_not_what_the_rounds_were_made_from_is_not_exported(zone: Zone, exports: ObjectStore) -> None:
+    completed(zone)
+    key = zone.landed_files("s1")[0].key
+    zone.store.delete(key)
+    land(zone, [person("something else"), says("Done.")])
+    (outcome,) = export(zone, exports)
+    assert (outcome.state, outcome.rule) == ("rejected", "input_digest")
+    assert standing(exports) == {}
 
 
 def test_session_that_is_not_assembled_says_so(zone: Zone, exports: ObjectStore) -> None:

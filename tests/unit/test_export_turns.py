@@ -366,14 +366,14 @@ def test_session_is_not_over_when_its_last_turn_was_interrupted(zone: Zone) -> N
 
 def test_session_is_not_over_before_it_was_quiet_for_long_enough(zone: Zone) -> None:
     found = conversation(zone, person("go"), says("Done."), at=START + 99 * HOUR)
-    assert unfinished(found) == "it has been quiet for 3598 seconds, of 3600"
+    assert unfinished(found) == "it has been quiet for 3598 seconds of 3600"
     assert unfinished(found, quiet=HOUR - 2_000_000_000) is None
 
 
 def test_record_of_a_child_is_noise_too(zone: Zone) -> None:
     land(zone, [says("still here")], seq=2, stream="ag1", at=START + 99 * HOUR)
     rows = [person("go"), calls(("t1", "Agent")), result("t1", child="ag1"), says("Started.")]
-    assert unfinished(conversation(zone, *rows)) == "it has been quiet for 3599 seconds, of 3600"
+    assert unfinished(conversation(zone, *rows)) == "it has been quiet for 3599 seconds of 3600"
 
 
 def test_headless_run_that_says_it_is_over_is_over_at_once(zone: Zone) -> None:
@@ -381,9 +381,16 @@ def test_headless_run_that_says_it_is_over_is_over_at_once(zone: Zone) -> None:
     assert unfinished(found) is None
 
 
+@pytest.mark.parametrize("facts", ['"is_error":true', '"subtype":"error_max_turns"', '"is_error":"no"'])
+def test_headless_run_that_failed_has_to_be_quiet_as_any(zone: Zone, facts: str) -> None:
+    end = note(parts=(Part(k="data", data=Raw(f'{{"type":"result",{facts}}}'.encode())),))
+    found = conversation(zone, person("go"), says("Done."), end, at=START + 100 * HOUR)
+    assert unfinished(found) == "it has been quiet for 0 seconds of 3600"
+
+
 def test_end_of_an_earlier_run_ends_nothing(zone: Zone) -> None:
     rows = [person("go"), says("Done."), END, person("on"), says("Yes.")]
-    assert unfinished(conversation(zone, *rows, at=START + 100 * HOUR)) == "it has been quiet for 0 seconds, of 3600"
+    assert unfinished(conversation(zone, *rows, at=START + 100 * HOUR)) == "it has been quiet for 0 seconds of 3600"
 
 
 def test_session_in_which_nobody_said_anything_is_never_over(zone: Zone) -> None:
