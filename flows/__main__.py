@@ -88,9 +88,9 @@ def run_ingest(
     from flows.summary import IngestParameters
 
     given = parameters_from(IngestParameters, parameters or [])
-    if given.export_to is not None:
-        open_exports(given.export_to)
     zone = open_zone(given.zone)
+    if given.export_to is not None:
+        open_exports(given.export_to, zone=zone)
     matching(zone, zone.sessions(), given.wanted)  # a zone with nothing to do in it is said before Prefect starts
     summary = run_ingest_flow(given)
     print_summary(summary, json=json)
@@ -116,7 +116,7 @@ def run_export(
     given = parameters_from(ExportParameters, parameters or [])
     zone = open_zone(given.zone)
     matching(zone, exportable(zone), given.wanted)
-    open_exports(given.to)
+    open_exports(given.to, zone=zone)
     summary = run_export_flow(given)
     print_summary(summary, json=json)
     raise typer.Exit(summary.exit_code)

@@ -75,7 +75,7 @@ def _prepare(
 ) -> tuple[dict[str, int], list[ExportOutcome], ExportOptions, str]:
     """Landed bytes of every wanted session, those whose names are not even text, how to export, and where to."""
     zone = open_zone(parameters.zone, settings)
-    exports = open_exports(parameters.to, settings)
+    exports = open_exports(parameters.to, settings, zone=zone)
     sizes: dict[str, int] = {}
     nameless: list[ExportOutcome] = []
     for name in matching(zone, exportable(zone), parameters.wanted):

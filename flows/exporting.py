@@ -56,7 +56,7 @@ def export_zone(
     """Export one session or all that are completed; a bad one is reported and the others go on. The exit code."""
     settings = load_settings(completed_after=completed_after)
     zone = open_zone(url, settings)
-    exports = open_exports(to, settings)
+    exports = open_exports(to, settings, zone=zone)
     options = export_options(zone, as_of=as_of, completed_after=completed_after, keep_secrets=keep_secrets)
     with progress("export") as bar:
         names = chosen(zone, exportable(zone), session)

@@ -114,10 +114,13 @@ def open_zone(url: str, settings: Settings | None = None) -> Zone:
     return Zone(store)
 
 
-def open_exports(url: str, settings: Settings | None = None) -> ObjectStore:
+def open_exports(url: str, settings: Settings | None = None, *, zone: Zone | None = None) -> ObjectStore:
     """The store at `url` for what is derived; a folder is made, a bucket must be there. Raises
-    `ConfigurationRejected`."""
+    `ConfigurationRejected`, also for a folder that `zone` would take for a session."""
     store = open_store(url, settings=(settings or load_settings()).store())
+    below = store.url.removeprefix(f"{zone.store.url.rstrip('/')}/") if zone is not None else store.url
+    if below != store.url and not below.startswith("_"):
+        raise ConfigurationRejected(f"{url} lies in the zone, among its sessions; take another, or _exports there")
     if "://" not in store.url:
         try:
             Path(store.url).mkdir(parents=True, exist_ok=True)

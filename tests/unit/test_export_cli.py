@@ -90,6 +90,13 @@ def test_export_lists_every_session_with_what_came_of_it(sessionmill: Command, z
     assert sorted(path.name for path in Path("out").iterdir()) == ["done.relavium.yaml", "manifest.json"]
 
 
+def test_exports_among_the_zones_sessions_are_wrong_use(sessionmill: Command, zone: Path) -> None:
+    done = sessionmill("export", zone, "--to", zone / "exports", "--as-of", LATER)
+    assert (done.code, "lies in the zone, among its sessions" in done.err) == (2, True)
+    assert not (zone / "exports").exists()
+    assert sessionmill("export", zone, "--to", zone / "_exports", "--as-of", LATER).code == 0
+
+
 def test_export_as_json_says_what_quiet_was_measured_to(sessionmill: Command, zone: Path) -> None:
     found = sessionmill("export", zone, "--to", "out", "--completed-after", "0", "--json").json
     assert found["as_of"] == "2026-08-06T07:06:42Z"
