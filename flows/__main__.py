@@ -97,6 +97,30 @@ def run_ingest(
     raise typer.Exit(summary.exit_code)
 
 
+@run_app.command("verify")
+def run_verify(
+    parameters: ParamOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Read and check every landed file and every round of a zone, as one flow run.
+
+    Parameters: zone, sessions (patterns), shard_bytes, workers.
+    """
+    from flows.parameters import parameters_from
+    from flows.run import print_summary, run_verify_flow
+    from flows.sessions import matching
+    from flows.settings import open_zone
+    from flows.verify_summary import VerifyParameters
+    from tasks.verify import verifiable
+
+    given = parameters_from(VerifyParameters, parameters or [])
+    zone = open_zone(given.zone)
+    matching(zone, verifiable(zone), given.wanted)
+    summary = run_verify_flow(given)
+    print_summary(summary, json=json)
+    raise typer.Exit(summary.exit_code)
+
+
 @run_app.command("export")
 def run_export(
     parameters: ParamOption = None,

@@ -38,7 +38,7 @@ async def ingest(parameters: IngestParameters) -> State[Any]:
     sizes, nameless = await asyncio.to_thread(list_sessions, parameters, settings)
     sessions = len(sizes) + len(nameless)
     watch(sessions, None)
-    finished = Finished(lambda outcome: watch(sessions, outcome.session))
+    finished: Finished[SessionOutcome] = Finished(lambda outcome: watch(sessions, outcome.session))
     for outcome in nameless:
         finished.add(outcome)
     options = parameters.options()

@@ -23,10 +23,11 @@ import typer
 from flows.console import INTERRUPTED, TERMINATED, progress, write_json
 from flows.export_summary import ExportParameters, ExportSummary
 from flows.summary import IngestParameters, IngestSummary
+from flows.verify_summary import VerifyParameters, VerifySummary
 from flows.watch import watched_by
 from schemas.errors import ServerUnavailable
 
-__all__ = ["print_summary", "run_export_flow", "run_ingest_flow", "run_until_signal"]
+__all__ = ["print_summary", "run_export_flow", "run_ingest_flow", "run_until_signal", "run_verify_flow"]
 
 T = TypeVar("T")
 
@@ -62,6 +63,19 @@ def run_export_flow(parameters: ExportParameters) -> ExportSummary:
         from flows.export import export
 
         return await _flow_run("export", export, parameters, ExportSummary)
+
+    return run_until_signal(run)
+
+
+def run_verify_flow(parameters: VerifyParameters) -> VerifySummary:
+    """Run the verify flow; its summary. A signal raises `SystemExit`, a Prefect server that does not answer
+    `ServerUnavailable`."""
+    _quieten_prefect()
+
+    async def run() -> VerifySummary:
+        from flows.verify import verify
+
+        return await _flow_run("verify", verify, parameters, VerifySummary)
 
     return run_until_signal(run)
 
@@ -144,7 +158,7 @@ def _progress(title: str) -> Iterator[None]:
             yield
 
 
-def print_summary(summary: IngestSummary, *, json: bool) -> None:
+def print_summary(summary: IngestSummary | VerifySummary, *, json: bool) -> None:
     """The summary on standard output: JSON, or the table, what is wrong, and one closing line."""
     if json:
         write_json(summary.model_dump(mode="json"))
@@ -153,7 +167,7 @@ def print_summary(summary: IngestSummary, *, json: bool) -> None:
         typer.echo(summary.text())
     for line in summary.complaints():
         typer.echo(line)
-    if summary.exports is not None and summary.exports.sessions:
+    if isinstance(summary, IngestSummary) and summary.exports is not None and summary.exports.sessions:
         typer.echo(f"\n{summary.exports.text()}")
         for line in summary.exports.remarks():
             typer.echo(line)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fnmatch
 import time
 from collections.abc import Iterable
 from typing import Self
@@ -11,14 +10,14 @@ from pydantic import BaseModel, ConfigDict, Field, computed_field, field_validat
 
 from flows.console import DONE, PROBLEMS, SYSTEM_FAILED, columns, printable
 from flows.export_summary import ExportParameters, ExportSummary
-from flows.parameters import configured, counted, one_is_a_list
+from flows.parameters import ZoneParameters, configured, counted
 from schemas.errors import WrongUse
 from schemas.times import NO_TIME, parse_time
 from storage.zone import quarantine_key
 from tasks.ingest.outcome import IngestOptions, Reason, SessionOutcome
 from tasks.verify import Problem
 
-__all__ = ["IngestParameters", "IngestSummary", "clock", "complaint"]
+__all__ = ["IngestParameters", "IngestSummary", "clock", "complaint", "first_complaints"]
 
 REASONS_SHOWN = 3
 
@@ -42,36 +41,23 @@ def complaint(session: str, reason: Reason | Problem) -> str:
     return printable(": ".join([*places, reason.rule, reason.detail]))
 
 
-class IngestParameters(BaseModel):
+def first_complaints(session: str, reasons: list[Reason], problems: int) -> list[str]:
+    """The first reasons, one line each, and how to see the rest."""
+    lines = [complaint(session, reason) for reason in reasons[:REASONS_SHOWN]]
+    if problems > REASONS_SHOWN:
+        more = problems - REASONS_SHOWN
+        lines.append(printable(f"{session}: {more} more; list them with `sessionmill verify`"))
+    return lines
+
+
+class IngestParameters(ZoneParameters):
     """What one run of the ingest flow works on. What is not given is as configured where the flow runs."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", validate_default=True)
-
-    zone: str = Field(default_factory=configured("zone"), min_length=1, description="A folder or s3://bucket/prefix.")
-    sessions: tuple[str, ...] = Field((), description="Only sessions that match one of these shell patterns.")
-    shard_bytes: int = Field(
-        default_factory=configured("shard_bytes"), ge=1, description="Landed bytes that one task works on."
-    )
-    workers: int = Field(
-        default_factory=configured("workers"), ge=1, description="Shards worked on at once, one process each."
-    )
     max_round_bytes: int = Field(
         default_factory=configured("max_round_bytes"), description="A round's byte budget; 0 or less: the default."
     )
     now: str | None = Field(None, description="The clock, RFC 3339; only conversation.state shows it.")
     export_to: str | None = Field(None, description="Export completed sessions here afterwards; none: do not export.")
-
-    @field_validator("zone", mode="before")
-    @classmethod
-    def _zone_is_known(cls, value: object) -> object:
-        if value is None:
-            raise ValueError("give -p zone=ZONE, or configure it")
-        return value
-
-    @field_validator("sessions", mode="before")
-    @classmethod
-    def _one_pattern_is_a_list_of_one(cls, value: object) -> object:
-        return one_is_a_list(value)
 
     @field_validator("now")
     @classmethod
@@ -95,10 +81,6 @@ class IngestParameters(BaseModel):
             workers=self.workers,
             shard_bytes=self.shard_bytes,
         )
-
-    def wanted(self, session: str) -> bool:
-        """Whether the session filter lets `session` through."""
-        return not self.sessions or any(fnmatch.fnmatchcase(session, pattern) for pattern in self.sessions)
 
 
 class IngestSummary(BaseModel):
@@ -174,11 +156,7 @@ class IngestSummary(BaseModel):
         """One line for each of a bad session's first reasons, and where to find the rest."""
         lines: list[str] = []
         for outcome in self.sessions:
-            for reason in outcome.reasons[:REASONS_SHOWN]:
-                lines.append(complaint(outcome.session, reason))
-            if outcome.problems > REASONS_SHOWN:
-                more = outcome.problems - REASONS_SHOWN
-                lines.append(printable(f"{outcome.session}: {more} more; list them with `sessionmill verify`"))
+            lines += first_complaints(outcome.session, outcome.reasons, outcome.problems)
             if outcome.problems:
                 lines.append(printable(f"{outcome.session}: the note is {quarantine_key(outcome.session)} in the zone"))
         return lines

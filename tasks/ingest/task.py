@@ -8,7 +8,7 @@ import sys
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, Protocol, TypeVar
 
 from prefect import task
 from prefect.cache_policies import NO_CACHE
@@ -21,28 +21,38 @@ from tasks.ingest.outcome import IngestOptions, SessionOutcome
 from tasks.ingest.shards import Shard
 from tasks.ingest.worker import Answer, Order
 
-__all__ = ["RETRIES", "Finished", "ingest_shard", "is_transient", "worker"]
+__all__ = ["RETRIES", "Finished", "ingest_shard", "is_transient", "work_through", "worker"]
 
 RETRIES = 3
 LONGEST_ANSWER = 64 * 1024 * 1024
 _CODE = Path(__file__).resolve().parents[2]
 
 
-class Finished:
+class Outcome(Protocol):
+    """What came of one session."""
+
+    @property
+    def session(self) -> str: ...
+
+
+One = TypeVar("One", bound=Outcome)
+
+
+class Finished(Generic[One]):
     """The outcomes so far, kept across a shard's retries so that no session is done, or counted, twice."""
 
-    def __init__(self, watch: Callable[[SessionOutcome], None]) -> None:
+    def __init__(self, watch: Callable[[One], None]) -> None:
         self._watch = watch
-        self._by_session: dict[str, SessionOutcome] = {}
+        self._by_session: dict[str, One] = {}
 
-    def add(self, outcome: SessionOutcome) -> None:
+    def add(self, outcome: One) -> None:
         self._by_session[outcome.session] = outcome
         self._watch(outcome)
 
     def missing(self, sessions: Iterable[str]) -> tuple[str, ...]:
         return tuple(session for session in sessions if session not in self._by_session)
 
-    def outcomes(self) -> list[SessionOutcome]:
+    def outcomes(self) -> list[One]:
         """By session name."""
         return [outcome for _, outcome in sorted(self._by_session.items())]
 
@@ -63,16 +73,34 @@ def is_transient(task: Task[..., Any], task_run: TaskRun, state: State[Any]) -> 
     persist_result=False,
 )
 async def ingest_shard(
-    zone: str, store: StoreSettings, shard: Shard, options: IngestOptions, finished: Finished
+    zone: str, store: StoreSettings, shard: Shard, options: IngestOptions, finished: Finished[SessionOutcome]
 ) -> None:
     """Assemble and verify every session of `shard` that is not in `finished`; raises what a retry may mend."""
+    await work_through(
+        shard,
+        finished,
+        lambda remaining: Order(zone=zone, store=store, sessions=remaining, options=options),
+        lambda answer: answer.outcome,
+        lambda session, failure: SessionOutcome(session=session, failure=failure),
+    )
+
+
+async def work_through(
+    shard: Shard,
+    finished: Finished[One],
+    order: Callable[[tuple[str, ...]], Order],
+    outcome_in: Callable[[Answer], One | None],
+    failed: Callable[[str, str], One],
+) -> None:
+    """Have a worker do what `order` asks of the shard's sessions that are not in `finished`, and put the outcomes
+    there."""
     while remaining := finished.missing(shard.sessions):
-        async with worker(Order(zone=zone, store=store, sessions=remaining, options=options)) as process:
+        async with worker(order(remaining)) as process:
             assert process.stdout is not None
             async for line in process.stdout:
                 answer = Answer.model_validate_json(line)
-                if answer.outcome is not None:
-                    finished.add(answer.outcome)
+                if (outcome := outcome_in(answer)) is not None:
+                    finished.add(outcome)
                 elif (error := answer.error()) is not None:
                     raise error
             code = await process.wait()
@@ -83,8 +111,7 @@ async def ingest_shard(
             )
         if unanswered:
             # Killed, for want of memory as a rule, in the first session it did not answer for. The others go on.
-            failure = f"the process that worked on it was killed by signal {-code}"
-            finished.add(SessionOutcome(session=unanswered[0], failure=failure))
+            finished.add(failed(unanswered[0], f"the process that worked on it was killed by signal {-code}"))
 
 
 @asynccontextmanager

@@ -29,12 +29,14 @@ from tasks.export.manifest import Manifest, read_manifest
 from tasks.export.outcome import ExportOrder, ExportOutcome
 from tasks.ingest.outcome import IngestOptions, SessionOutcome
 from tasks.ingest.session import ingest_session
+from tasks.verify import verify_session
+from tasks.verify.outcome import VerifyOutcome, outcome_of
 
 __all__ = ["Answer", "Order", "main"]
 
 
 class Order(BaseModel):
-    """Which sessions of which zone, and what to do with them: ingest by `options`, or else export."""
+    """Which sessions of which zone, and what to do with them: ingest by `options`, export, or else verify."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -43,6 +45,7 @@ class Order(BaseModel):
     sessions: tuple[str, ...]
     options: IngestOptions | None = None
     export: ExportOrder | None = None
+    verify: bool = False
 
 
 class Answer(BaseModel):
@@ -50,6 +53,7 @@ class Answer(BaseModel):
 
     outcome: SessionOutcome | None = None
     exported: ExportOutcome | None = None
+    verified: VerifyOutcome | None = None
     raised: str | None = None
 
     def error(self) -> SessionmillError | None:
@@ -84,6 +88,8 @@ def _answer(order: Order, session: str) -> Answer:
         zone = Zone(_open(order.zone, order.store))
         if order.export is not None:
             return Answer(exported=_export(zone, session, order.export, order.store))
+        if order.verify:
+            return Answer(verified=outcome_of(verify_session(zone, session)))
         assert order.options is not None
         return Answer(outcome=ingest_session(zone, session, order.options))
     except SessionmillError as error:
@@ -94,6 +100,8 @@ def _answer(order: Order, session: str) -> Answer:
         failure = f"{type(error).__name__}: {error}"
         if order.export is not None:
             return Answer(exported=ExportOutcome(conversation=session, state="failed", reason=failure))
+        if order.verify:
+            return Answer(verified=VerifyOutcome(session=session, failure=failure))
         return Answer(outcome=SessionOutcome(session=session, failure=failure))
 
 

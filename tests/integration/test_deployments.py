@@ -26,7 +26,12 @@ def test_entrypoint_is_a_flow_that_takes_the_deployments_parameters(deployment: 
 
 
 @pytest.mark.parametrize(
-    ("entrypoint", "cron"), [("flows/ingest.py:ingest", "0 * * * *"), ("flows/export.py:export", "30 3 * * *")]
+    ("entrypoint", "cron"),
+    [
+        ("flows/ingest.py:ingest", "0 * * * *"),
+        ("flows/verify.py:verify", "0 2 * * *"),
+        ("flows/export.py:export", "30 3 * * *"),
+    ],
 )
 def test_flow_is_deployed_on_a_schedule_and_a_process_pool(entrypoint: str, cron: str) -> None:
     (deployment,) = (each for each in DEPLOYMENTS if each["entrypoint"] == entrypoint)

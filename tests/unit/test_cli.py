@@ -195,6 +195,8 @@ def test_numbers_agree_with_their_nouns(sessionmill: Command, zone: Path) -> Non
         (["assemble", "EMPTY"], "no sessions in "),
         (["verify", "EMPTY"], "no sessions in "),
         (["export", "EMPTY", "--to", "exports"], "no sessions in "),
+        (["run", "verify", "-p", "zone=EMPTY"], "no sessions in "),
+        (["run", "verify", "-p", "zone=ZONE", "-p", "to=x"], "there are: zone, sessions, shard_bytes, workers)"),
         (["run", "ingest", "-p", "zone=EMPTY"], "no sessions in "),
         (["run", "ingest", "-p", "zone=ZONE", "-p", "sessions=x*"], "do not match any of its 3 sessions"),
         (["run", "export", "-p", "zone=EMPTY", "-p", "to=exports"], "no sessions in "),

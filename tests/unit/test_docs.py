@@ -14,6 +14,7 @@ from flows.__main__ import app
 from flows.export_summary import ExportParameters
 from flows.settings import Settings
 from flows.summary import IngestParameters
+from flows.verify_summary import VerifyParameters
 
 ROOT = Path(__file__).parents[2]
 COMMANDS = (ROOT / "docs/commands.md").read_text()
@@ -66,7 +67,9 @@ def test_every_setting_and_its_variable_is_documented() -> None:
     assert rows == [(name, f"SESSIONMILL_{name.upper()}") for name in Settings.model_fields]
 
 
-@pytest.mark.parametrize(("flow", "parameters"), [("ingest", IngestParameters), ("export", ExportParameters)])
+@pytest.mark.parametrize(
+    ("flow", "parameters"), [("ingest", IngestParameters), ("verify", VerifyParameters), ("export", ExportParameters)]
+)
 def test_every_parameter_of_a_flow_is_documented(flow: str, parameters: type[BaseModel]) -> None:
     text = section(f"sessionmill run {flow}")
     assert [name for name in parameters.model_fields if f"`{name}`" not in text] == []
