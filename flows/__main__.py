@@ -222,8 +222,13 @@ def export(
         typer.Option("--completed-after", metavar="DURATION", help="How long a completed session is quiet, as in 1h."),
     ] = None,
     keep_secrets: Annotated[
-        bool, typer.Option("--keep-secrets", help="Export texts as they are, with what looks like a secret.")
-    ] = False,
+        bool | None,
+        typer.Option(
+            "--keep-secrets/--withhold-secrets",
+            help="Keep or withhold what looks like a secret; default: withhold, but in Relavium's own sessions.",
+            show_default=False,
+        ),
+    ] = None,
     json: JsonOption = False,
 ) -> None:
     """Turn completed sessions into `.relavium.yaml` workflows to review."""

@@ -39,7 +39,12 @@ def moment(as_of: str | None, zone: Zone) -> int:
 
 
 def export_options(
-    zone: Zone, *, as_of: str | None, completed_after: str | None, keep_secrets: bool, agent_slug: str | None = None
+    zone: Zone,
+    *,
+    as_of: str | None,
+    completed_after: str | None,
+    keep_secrets: bool | None,
+    agent_slug: str | None = None,
 ) -> ExportOptions:
     """How to export; what is None is as configured. Raises `WrongUse`."""
     settings = load_settings(completed_after=completed_after, agent_slug=agent_slug)
@@ -72,7 +77,9 @@ class ExportParameters(BaseModel):
     completed_after: str = Field(
         default_factory=configured("completed_after"), description="How long a completed session is quiet."
     )
-    keep_secrets: bool = Field(False, description="Export texts as they are, with what looks like a secret.")
+    keep_secrets: bool | None = Field(
+        None, description="Whether texts keep what looks like a secret; none: only those of Relavium's own sessions."
+    )
     agent_slug: str | None = Field(
         default_factory=configured("agent_slug"), description="The agent of the sessions; none: their source's name."
     )

@@ -50,7 +50,7 @@ def export_zone(
     as_of: str | None,
     completed_after: str | None,
     *,
-    keep_secrets: bool,
+    keep_secrets: bool | None,
     json: bool,
 ) -> int:
     """Export one session or all that are completed; a bad one is reported and the others go on. The exit code."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import msgspec
 
-from schemas.errors import ObjectMissing, StoreError
+from schemas.errors import StoreError
 from schemas.times import NO_TIME, parse_time
 from storage.chains import ChainStore
 from storage.zone import Zone
@@ -41,5 +41,5 @@ def _newest_of(chain: ChainStore) -> int:
             length *= 8
             line, end, _ = chain.store.read_range(rounds[-1].key, 0, length).partition(b"\n")
         return parse_time(msgspec.json.decode(line, type=_Header).session_through_time)
-    except (StoreError, ObjectMissing, msgspec.DecodeError, UnicodeDecodeError):
+    except (StoreError, msgspec.DecodeError, UnicodeDecodeError):
         return NO_TIME

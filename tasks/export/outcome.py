@@ -15,13 +15,16 @@ State = Literal["written", "unchanged", "unfinished", "rejected", "failed"]
 
 
 class ExportOptions(BaseModel):
-    """How to export: the moment that quiet is measured to, and how much of it is needed, in nanoseconds."""
+    """How to export: the moment that quiet is measured to, and how much of it is needed, in nanoseconds.
+
+    `keep_secrets` None: as the source calls for, Relavium's own sessions verbatim and others without secrets.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     as_of: int
     completed_after: int = DEFAULT_QUIET
-    keep_secrets: bool = False
+    keep_secrets: bool | None = None
     agent_slug: str | None = None
 
 

@@ -63,7 +63,7 @@ def exported_bytes(
     """The conversation's file and what the manifest says of it."""
     record, messages = agent_session(conversation, exchanges, agent_slug=options.agent_slug)
     withheld: dict[str, int] = {}
-    kept = options.keep_secrets or conversation.source in VERBATIM
+    kept = conversation.source in VERBATIM if options.keep_secrets is None else options.keep_secrets
     if not kept:
         clean = withhold_session(record, messages)
         record, messages, withheld = clean.record, clean.messages, clean.counts
@@ -90,7 +90,8 @@ def _unfinished(conversation: str, reason: str) -> ExportOutcome:
 
 
 def _asked(options: ExportOptions) -> str:
-    return f"exporter={EXPORTER} agent={options.agent_slug or ''} keep_secrets={str(options.keep_secrets).lower()}"
+    secrets = {None: "as-usual", True: "keep", False: "withhold"}[options.keep_secrets]
+    return f"exporter={EXPORTER} agent={options.agent_slug or ''} secrets={secrets}"
 
 
 def _stands(

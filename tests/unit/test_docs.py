@@ -34,7 +34,7 @@ def commands() -> Iterator[tuple[str, list[str]]]:
             continue
         words: list[str] = []
         for parameter in command.params:
-            options = [option for option in parameter.opts if option.startswith("-")]
+            options = [each for each in (*parameter.opts, *parameter.secondary_opts) if each.startswith("-")]
             words += options or [str(parameter.metavar)]
         yield name, [word for word in words if word != "--help"]
 
