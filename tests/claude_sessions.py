@@ -11,8 +11,9 @@ from schemas.session_data import Part, Record, SessionDataHeader, write_session_
 from schemas.times import format_time
 from storage.zone import Zone
 from tasks.assemble import AssembleOptions, assemble_session
+from tasks.export.conversation import Conversation, read_conversation
 
-__all__ = ["END", "HOUR", "START", "assemble", "calls", "land", "note", "person", "result", "says"]
+__all__ = ["END", "HOUR", "START", "assemble", "calls", "conversation", "land", "note", "person", "result", "says"]
 
 START = 1_786_000_000_000_000_000
 HOUR = 3_600_000_000_000
@@ -87,6 +88,15 @@ def land(
 def assemble(zone: Zone, session: str = "s1") -> None:
     """Bring the session's chain up to what has landed."""
     assemble_session(zone, session, AssembleOptions(now=START))
+
+
+def conversation(zone: Zone, *rows: Row, **where: Any) -> Conversation:
+    """The session `s1` with these rows landed and assembled."""
+    land(zone, list(rows), **where)
+    assemble(zone)
+    found = read_conversation(zone, "s1")
+    assert found is not None
+    return found
 
 
 def _text(text: str) -> Part:

@@ -13,11 +13,10 @@ from storage.objects import open_store
 from storage.zone import Zone
 from tasks.export import scaffold
 from tasks.export.agent_session import PLACEHOLDER_PROMPT, agent_session, kebab, provider_of
-from tasks.export.completion import why_unfinished
 from tasks.export.conversation import Conversation, read_conversation
 from tasks.export.exchanges import exchanges_of
 from tasks.export.turns import completed_turns, text_of
-from tests.claude_sessions import END, HOUR, START, assemble, calls, land, note, person, result, says
+from tests.claude_sessions import calls, conversation, land, note, person, result, says
 from tests.golden import GOLDEN, golden_cases
 
 Row = dict[str, Any]
@@ -30,14 +29,6 @@ def zone(tmp_path: Path) -> Zone:
     return Zone(open_store(tmp_path / "zone"))
 
 
-def conversation(zone: Zone, *rows: Row, **fields: Any) -> Conversation:
-    land(zone, list(rows), **fields)
-    assemble(zone)
-    found = read_conversation(zone, "s1")
-    assert found is not None
-    return found
-
-
 def turns_of(found: Conversation) -> Turns:
     """Prompt, tools and answer of each completed turn."""
     _, messages = agent_session(found, exchanges_of(found))
@@ -46,10 +37,6 @@ def turns_of(found: Conversation) -> Turns:
 
 def rows_of(found: Conversation) -> list[SessionMessage]:
     return agent_session(found, exchanges_of(found))[1]
-
-
-def unfinished(found: Conversation, *, quiet: int = HOUR) -> str | None:
-    return why_unfinished(found, exchanges_of(found), as_of=START + 100 * HOUR, completed_after=quiet)
 
 
 def golden(case: str) -> Conversation:
@@ -79,7 +66,6 @@ def test_session_without_prompt_ids_has_a_turn_for_each_thing_a_person_said(zone
         ("fix the kite", ["Read", "Grep", "Edit"], "The kite is fixed."),
         ("thanks", [], "You are welcome."),
     ]
-    assert unfinished(found) is None
 
 
 def test_rows_are_what_was_said_structural_calls_and_the_answer(zone: Zone) -> None:
@@ -239,7 +225,7 @@ def test_text_before_an_unanswered_tool_is_no_answer(zone: Zone) -> None:
 
 def test_synthetic_text_is_no_answer(zone: Zone) -> None:
     found = conversation(zone, person("go"), says("API Error: 529", flags=("synthetic",)))
-    assert unfinished(found) == "its last turn has no final answer"
+    assert turns_of(found) == []
 
 
 def test_copies_of_records_count_once(zone: Zone) -> None:
@@ -267,7 +253,6 @@ def test_child_agent_in_a_stream_of_its_own_is_the_call_that_started_it(zone: Zo
 def test_golden_session_has_these_turns(case: str, turns: Turns) -> None:
     found = golden(case)
     assert turns_of(found) == turns
-    assert unfinished(found) is None
 
 
 @pytest.mark.parametrize("case", golden_cases("claude-code-random"), ids=lambda case: case.name)
@@ -329,69 +314,3 @@ def test_slug_is_the_source_in_kebab_case(name: str, slug: str) -> None:
 def test_record_without_a_time_is_as_old_as_the_row_before_it(zone: Zone) -> None:
     found = conversation(zone, person("go"), says("Done.", time="yesterday"))
     assert [row.timestamp for row in rows_of(found)] == ["2026-08-06T07:06:41.000Z"] * 2
-
-
-def test_session_is_not_over_while_a_tool_of_its_last_turn_has_no_result(zone: Zone) -> None:
-    found = conversation(zone, person("go"), calls(("t1", "Bash")), says("Done."))
-    assert unfinished(found) == "its last turn has 1 tool use without a result"
-
-
-def test_tool_without_a_result_in_an_earlier_turn_does_not_matter(zone: Zone) -> None:
-    found = conversation(zone, person("go"), calls(("t1", "Bash")), person("on"), says("Done."))
-    assert unfinished(found) is None
-
-
-def test_session_is_not_over_while_a_child_of_its_last_turn_has_not_landed(zone: Zone) -> None:
-    rows = [person("go"), calls(("t1", "Agent")), result("t1", child="ag1"), says("Started.")]
-    found = conversation(zone, *rows)
-    assert unfinished(found) == "its last turn started child stream ag1, which has not landed"
-
-
-def test_child_of_an_earlier_turn_does_not_matter(zone: Zone) -> None:
-    rows = [
-        person("go"),
-        calls(("t1", "Agent")),
-        result("t1", child="ag1"),
-        says("Started."),
-        person("on"),
-        says("Yes."),
-    ]
-    assert unfinished(conversation(zone, *rows)) is None
-
-
-def test_session_is_not_over_when_its_last_turn_was_interrupted(zone: Zone) -> None:
-    found = conversation(zone, person("go"), says("half an ans"), person("[Request interrupted by user]"))
-    assert unfinished(found) == "its last turn was interrupted"
-
-
-def test_session_is_not_over_before_it_was_quiet_for_long_enough(zone: Zone) -> None:
-    found = conversation(zone, person("go"), says("Done."), at=START + 99 * HOUR)
-    assert unfinished(found) == "it has been quiet for 3598 seconds of 3600"
-    assert unfinished(found, quiet=HOUR - 2_000_000_000) is None
-
-
-def test_record_of_a_child_is_noise_too(zone: Zone) -> None:
-    land(zone, [says("still here")], seq=2, stream="ag1", at=START + 99 * HOUR)
-    rows = [person("go"), calls(("t1", "Agent")), result("t1", child="ag1"), says("Started.")]
-    assert unfinished(conversation(zone, *rows)) == "it has been quiet for 3599 seconds of 3600"
-
-
-def test_headless_run_that_says_it_is_over_is_over_at_once(zone: Zone) -> None:
-    found = conversation(zone, person("go"), says("Done."), END, at=START + 100 * HOUR)
-    assert unfinished(found) is None
-
-
-@pytest.mark.parametrize("facts", ['"is_error":true', '"subtype":"error_max_turns"', '"is_error":"no"'])
-def test_headless_run_that_failed_has_to_be_quiet_as_any(zone: Zone, facts: str) -> None:
-    end = note(parts=(Part(k="data", data=Raw(f'{{"type":"result",{facts}}}'.encode())),))
-    found = conversation(zone, person("go"), says("Done."), end, at=START + 100 * HOUR)
-    assert unfinished(found) == "it has been quiet for 0 seconds of 3600"
-
-
-def test_end_of_an_earlier_run_ends_nothing(zone: Zone) -> None:
-    rows = [person("go"), says("Done."), END, person("on"), says("Yes.")]
-    assert unfinished(conversation(zone, *rows, at=START + 100 * HOUR)) == "it has been quiet for 0 seconds of 3600"
-
-
-def test_session_in_which_nobody_said_anything_is_never_over(zone: Zone) -> None:
-    assert unfinished(conversation(zone, says("Hello?"))) == "nobody said anything in its main stream"
