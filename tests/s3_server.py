@@ -29,7 +29,7 @@ from pathlib import Path
 
 HOST = "127.0.0.1"
 START_SECONDS = 60.0
-STOP_SECONDS = 15.0
+STOP_SECONDS = 10.0
 # A gRPC port left out becomes port + 10000, which may not exist: set both of each.
 PORT_FLAGS = (
     "master.port",
@@ -57,6 +57,7 @@ class S3Server:
     secret_key: str
     process: subprocess.Popen[bytes] = field(repr=False)
     log: Path
+    other_ports: tuple[int, ...] = field(repr=False, default=())
 
     @property
     def endpoint(self) -> str:
@@ -110,18 +111,21 @@ def start(folder: Path, *, buckets: tuple[str, ...] = ("zone",), port: int | Non
         process = subprocess.Popen(
             command, cwd=folder, stdin=subprocess.DEVNULL, stdout=sink, stderr=sink, start_new_session=True
         )
-    server = S3Server(listen, access_key, secret_key, process, log)
+    server = S3Server(listen, access_key, secret_key, process, log, tuple(others))
     try:
         _wait_until_ready(server, buckets)
     except BaseException:
-        stop(server)
+        stop(server, at_once=True)
         raise
     return server
 
 
-def stop(server: S3Server) -> None:
-    """Stop this server, by its process id: asked first, then made to."""
+def stop(server: S3Server, *, at_once: bool = False) -> None:
+    """Stop this server, by its process id: asked first, then made to, and made to `at_once` where its data is thrown
+    away. In order its parts wait for one another: two or three seconds, and at times more than ten."""
     process = server.process
+    if at_once:
+        process.kill()
     if process.poll() is None:
         process.terminate()
         try:
@@ -129,16 +133,25 @@ def stop(server: S3Server) -> None:
         except subprocess.TimeoutExpired:
             process.kill()
     process.wait()
+    for socket_file in sockets(server):
+        socket_file.unlink(missing_ok=True)
+
+
+def sockets(server: S3Server) -> list[Path]:
+    """What the server keeps in /tmp, whatever flags it is given. Even a stop in order leaves some of them."""
+    return [found for port in server.other_ports for found in Path("/tmp").glob(f"seaweedfs-*-grpc-{port}.sock")]
 
 
 @contextlib.contextmanager
-def running(folder: Path, *, buckets: tuple[str, ...] = ("zone",), port: int | None = None) -> Iterator[S3Server]:
-    """A server for the length of a `with` block."""
+def running(
+    folder: Path, *, buckets: tuple[str, ...] = ("zone",), port: int | None = None, keep_data: bool = False
+) -> Iterator[S3Server]:
+    """A server for the length of a `with` block, and its data for longer only with `keep_data`."""
     server = start(folder, buckets=buckets, port=port)
     try:
         yield server
     finally:
-        stop(server)
+        stop(server, at_once=not keep_data)
 
 
 def _identities(access_key: str, secret_key: str) -> dict[str, object]:
@@ -206,7 +219,9 @@ def main(arguments: list[str] | None = None) -> int:
         signal.signal(number, ask_to_stop)
     with contextlib.ExitStack() as stack:
         folder = options.dir or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="sessionmill-s3-")))
-        server = stack.enter_context(running(folder, buckets=(options.bucket,), port=options.port or None))
+        server = stack.enter_context(
+            running(folder, buckets=(options.bucket,), port=options.port or None, keep_data=options.dir is not None)
+        )
         for name, value in server.environment.items():
             print(f"export {name}={value}")
         print(f"# zone: s3://{options.bucket}/my-zone   stop: Ctrl-C", flush=True)

@@ -6,6 +6,12 @@ import os
 import signal
 import subprocess
 import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.s3_server import running, sockets
 
 WRITE_AND_READ = """
 from storage.objects import open_store
@@ -35,3 +41,13 @@ def test_server_says_how_to_reach_it_and_stops_when_asked() -> None:
         process.send_signal(signal.SIGINT)
         rest, _ = process.communicate(timeout=30)
     assert (process.returncode, rest) == (0, "")
+
+
+@pytest.mark.parametrize("keep_data", [False, True])
+def test_server_that_is_stopped_leaves_no_sockets_behind(tmp_path: Path, keep_data: bool) -> None:
+    with running(tmp_path, keep_data=keep_data) as server:
+        assert sockets(server)
+        begun = time.monotonic()
+    assert sockets(server) == []
+    assert server.process.returncode is not None
+    assert keep_data or time.monotonic() - begun < 5
