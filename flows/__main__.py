@@ -14,7 +14,17 @@ from typing import Annotated, Any, NoReturn
 
 import typer
 
-from flows.console import DONE, INTERRUPTED, SYSTEM_FAILED, TERMINATED, error_facts, exit_code, printable, write_json
+from flows.console import (
+    DONE,
+    INTERRUPTED,
+    SYSTEM_FAILED,
+    TERMINATED,
+    error_facts,
+    exit_code,
+    printable,
+    show_what_is_waited_for,
+    write_json,
+)
 from schemas.errors import SessionmillError, WrongUse
 
 app = typer.Typer(
@@ -254,6 +264,7 @@ def main() -> NoReturn:
     # Sessions are hundreds of thousands of small values without cycles: the collector would walk them for nothing.
     gc.set_threshold(50_000)
     json = "--json" in sys.argv
+    show_what_is_waited_for()
     try:
         code = _invoke(json)
     except SystemExit as done:

@@ -7,6 +7,7 @@ data is printed with its control characters escaped, so that no id or title can 
 from __future__ import annotations
 
 import json
+import logging
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -36,6 +37,7 @@ __all__ = [
     "exit_code",
     "printable",
     "progress",
+    "show_what_is_waited_for",
     "write_json",
 ]
 
@@ -94,10 +96,29 @@ class Bar(Protocol):
     def advance(self, label: str) -> None: ...
 
 
+def _on_a_terminal() -> bool:
+    return sys.stderr.isatty()
+
+
+def show_what_is_waited_for() -> None:
+    """On a terminal, say on standard error when a store has to be asked again and again."""
+    if not _on_a_terminal():
+        return
+
+    class OnStandardError(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            typer.echo(f"sessionmill: {printable(record.getMessage())}", err=True)
+
+    log = logging.getLogger("sessionmill")
+    log.setLevel(logging.INFO)
+    log.addHandler(OnStandardError())
+    log.propagate = False
+
+
 @contextmanager
 def progress(title: str) -> Iterator[Bar]:
     """A progress bar on standard error when that is a terminal; otherwise one that nobody sees."""
-    if not sys.stderr.isatty():
+    if not _on_a_terminal():
         yield _NoBar()
         return
     from rich.console import Console

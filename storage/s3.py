@@ -11,6 +11,7 @@ from __future__ import annotations
 import base64
 import functools
 import hashlib
+import logging
 import os
 import random
 import re
@@ -34,6 +35,10 @@ from storage.s3_replies import Answer, Reply, read_reply
 __all__ = ["S3Store"]
 
 T = TypeVar("T")
+
+TRIES_UNSAID = 3
+_LOG = logging.getLogger("sessionmill.store")
+"""Said only where somebody listens: the command line does, on a terminal."""
 
 _BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{1,254}")
 # Which call wrote an object. aiohttp sends a PUT a second time by itself when a kept connection turns out closed, so
@@ -71,7 +76,7 @@ class S3Store:
         reply: Reply | None = None
         for number in range(self._settings.attempts):
             if number:
-                self._wait(number)
+                self._wait(number, reply)
             reply = self._try_put(key, data, condition)
             if reply is None:
                 return
@@ -192,7 +197,7 @@ class S3Store:
         reply = Reply(Answer.NOT_NOW, "")
         for number in range(self._settings.attempts):
             if number:
-                self._wait(number)
+                self._wait(number, reply)
             try:
                 return ask()
             except Exception as error:
@@ -209,11 +214,13 @@ class S3Store:
         if reply.answer is Answer.MISSING:
             raise ObjectMissing(key)
         if reply.answer is Answer.NOT_FOR_US:
-            raise ConfigurationRejected(f"{self.url}: the store does not serve this: {reply.detail}")
+            raise ConfigurationRejected(f"{self.url}: {reply.detail}")
         raise KeyRefused(key, reply.detail)
 
-    def _wait(self, number: int) -> None:
+    def _wait(self, number: int, reply: Reply | None) -> None:
         """Before try `number`: a random wait, so that those who collided once do not again."""
+        if number == TRIES_UNSAID and reply is not None:
+            _LOG.info("%s does not answer (%s); trying again", self.url, reply.detail)
         longest = self._settings.backoff_seconds * 2 ** (number - 1)
         time.sleep(random.uniform(0, min(longest, self._settings.backoff_limit_seconds)))
 

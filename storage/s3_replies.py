@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import enum
 import errno
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,6 +41,10 @@ _NOT_FOR_US = {
     "NotImplemented",
     "InvalidBucketName",
 }
+_CREDENTIALS = {"AccessDenied", "ExpiredToken", "InvalidAccessKeyId", "InvalidToken", "SignatureDoesNotMatch"}
+_CREDENTIALS_ARE = "they come from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or from where AWS tools keep them"
+_URL = re.compile(r"(https?://[^/?#\s\"']*)[^\s\"']*")
+
 _NOT_NOW = {
     "BadDigest",  # damaged on the way
     "ConditionalRequestConflict",
@@ -80,9 +85,13 @@ def _read_response(response: dict[str, Any]) -> Reply:
     code = str(response["Error"].get("Code", ""))
     status = int(response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0))
     detail = f"{code}: {response['Error'].get('Message', '')} (HTTP {status})"
+    if code in _CREDENTIALS or status in (401, 403):
+        return Reply(Answer.NOT_FOR_US, f"the credentials were refused: {code} (HTTP {status}) — {_CREDENTIALS_ARE}")
+    if code == "NoSuchBucket":
+        return Reply(Answer.NOT_FOR_US, "there is no such bucket")
     if status == 412 or code == "PreconditionFailed":
         return Reply(Answer.EXISTS, detail)
-    if code in _NOT_FOR_US or status in (301, 401, 403, 501):
+    if code in _NOT_FOR_US or status in (301, 501):
         return Reply(Answer.NOT_FOR_US, detail)
     if code in _NOT_NOW or status in (408, 409, 425, 429) or status >= 500:
         return Reply(Answer.NOT_NOW, detail)
@@ -99,7 +108,8 @@ def _read_local_error(error: BaseException) -> Reply:
     import botocore.exceptions as client
     from s3fs.core import S3_RETRYABLE_ERRORS
 
-    detail = f"{type(error).__name__}: {error}"
+    # Host and port are enough; what follows in a URL may be long, or not for everybody.
+    detail = f"{type(error).__name__}: {_URL.sub(lambda url: url[1].rpartition('@')[2], str(error))}"
     passing = (
         *S3_RETRYABLE_ERRORS,
         client.ConnectionError,
@@ -110,6 +120,8 @@ def _read_local_error(error: BaseException) -> Reply:
         ConnectionError,
         TimeoutError,
     )
+    if isinstance(error, client.NoCredentialsError | client.PartialCredentialsError):
+        return Reply(Answer.NOT_FOR_US, f"there are no credentials — {_CREDENTIALS_ARE}")
     if isinstance(error, passing):
         return Reply(Answer.NOT_NOW, detail)
     if isinstance(error, client.BotoCoreError) or (isinstance(error, ValueError) and "endpoint" in str(error)):

@@ -135,10 +135,24 @@ def test_nobody_listening_is_unavailable(place: str) -> None:
             call("x")
 
 
+def test_waiting_is_said_once_a_request_and_without_what_follows_the_host(
+    place: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    store = S3Store(place, StoreSettings(endpoint_url="http://127.0.0.1:9", attempts=5, backoff_seconds=0.01))
+    with caplog.at_level("INFO", "sessionmill"), pytest.raises(StoreUnavailable) as failed:
+        store.list("")
+    (said,) = caplog.messages
+    assert said.startswith(f"{store.url} does not answer (")
+    assert said.endswith("; trying again")
+    for text in (said, str(failed.value)):
+        assert "http://127.0.0.1:9" in text
+        assert "?" not in text
+
+
 def test_missing_bucket_is_wrong_use(s3: S3Server) -> None:
     absent = S3Store("no-such-bucket/x")
     for call in (absent.check_root, lambda: absent.list(""), lambda: absent.read("x")):
-        with pytest.raises(ConfigurationRejected, match="NoSuchBucket"):
+        with pytest.raises(ConfigurationRejected, match="there is no such bucket"):
             call()
 
 
@@ -234,7 +248,7 @@ def _probe(url: str, **changes: str | None) -> str:
 def test_wrong_secret_is_wrong_use_and_is_not_repeated(store: S3Store) -> None:
     said = _probe(store.url, AWS_SECRET_ACCESS_KEY="not-the-secret")
     assert said.startswith("ConfigurationRejected")
-    assert "SignatureDoesNotMatch" in said
+    assert "the credentials were refused: SignatureDoesNotMatch (HTTP 403)" in said
     assert "not-the-secret" not in said
 
 
@@ -242,6 +256,7 @@ def test_no_credentials_is_wrong_use(store: S3Store) -> None:
     nowhere = {"AWS_SHARED_CREDENTIALS_FILE": "/nonexistent", "AWS_CONFIG_FILE": "/nonexistent"}
     said = _probe(store.url, AWS_SECRET_ACCESS_KEY=None, AWS_ACCESS_KEY_ID=None, **nowhere)
     assert said.startswith("ConfigurationRejected")
+    assert "there are no credentials" in said
 
 
 def test_endpoint_comes_from_the_environment_and_the_process_ends_quietly(store: S3Store) -> None:

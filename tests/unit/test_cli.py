@@ -1,5 +1,6 @@
 """The command line: what each command answers, and with which exit code. No command of this file needs Prefect."""
 
+import logging
 import re
 from importlib.metadata import version
 from pathlib import Path
@@ -317,3 +318,21 @@ def test_damaged_round_is_named_by_its_whole_key_and_can_be_made_again(sessionmi
     path.unlink()
     assert sessionmill("assemble", zone).code == 0
     assert path.read_bytes() == whole
+
+
+@pytest.mark.parametrize("terminal", [False, True])
+def test_waiting_for_a_store_is_said_on_a_terminal_alone(
+    sessionmill: Command, zone: Path, monkeypatch: pytest.MonkeyPatch, terminal: bool
+) -> None:
+    log = logging.getLogger("sessionmill")
+    for name, value in (("handlers", []), ("level", logging.NOTSET), ("propagate", True)):
+        monkeypatch.setattr(log, name, value)
+    monkeypatch.setattr("flows.console._on_a_terminal", lambda: terminal)
+
+    def verify_zone(*arguments: object, **options: object) -> int:
+        logging.getLogger("sessionmill.store").info("s3://\x1b does not answer")
+        return 0
+
+    monkeypatch.setattr("flows.direct.verify_zone", verify_zone)
+    done = sessionmill("verify", zone)
+    assert (done.code, done.err) == (0, "sessionmill: s3://\\x1b does not answer\n" if terminal else "")
