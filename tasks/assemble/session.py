@@ -7,7 +7,7 @@ round from the same evidence, so neither a crash nor a second process can put tw
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -23,6 +23,7 @@ from .assembled import NOTHING, Assembled, Subject
 from .checkpoint import Checkpoint, read_checkpoint, write_checkpoint
 from .delta import Published, published
 from .entries import FileEntries, entries_of
+from .evidence import gaps, missing_evidence, without
 from .index import EMPTY_INDEX, Index, Restructured, extend
 from .policy import IDLE_GAP, PARSER, policy
 from .rounds import DEFAULT_BUDGET, PlannedRound, plan_round, round_at
@@ -224,7 +225,7 @@ class _Run:
             from_seq=header.from_seq,
             through_seq=header.through_seq,
             indexed_seq=index.reach,
-            absent=_gaps(ref.seq for ref in self.landed),
+            absent=gaps(ref.seq for ref in self.landed),
             digest=planned.digest,
             parser=header.parser,
             policy=header.policy,
@@ -238,7 +239,7 @@ class _Run:
         """Make the round that another run claimed, from the evidence it had, which may have landed since we looked."""
         self._check_interpretation(claim)
         self.landed = self._landed()
-        landed = _without(claim.absent, [ref for ref in self.landed if ref.seq <= claim.indexed_seq])
+        landed = without(claim.absent, [ref for ref in self.landed if ref.seq <= claim.indexed_seq])
         # Up to the round before: others may have completed the claim, and gone on, in the meantime.
         head = self._fold(self.chain.fold(claim.round - 1))
         index = extend(EMPTY_INDEX, self._entries(landed))
@@ -252,7 +253,7 @@ class _Run:
         if not isinstance(found, PlannedRound) or found.digest != claim.digest:
             detail = (
                 f"the landed files up to {claim.indexed_seq} no longer give the claimed digest {claim.digest[:12]}; "
-                f"restore the landed files that the claim was made from ({_expected(claim, landed)})"
+                f"restore the landed files that the claim was made from ({missing_evidence(claim, landed)})"
             )
             raise ClaimUnbuildable(claim.conversation, claim.round, detail)
         self._write(found)
@@ -260,8 +261,9 @@ class _Run:
     def _write(self, planned: PlannedRound) -> None:
         header = planned.header
         self.chain.publish(header.round, planned.data, planned.digest)
-        self.chain.write_state(header, planned.digest, format_time(self.options.now))
         self.written += 1
+        if self.chain.rounds()[-1].number == header.round:  # not so for a round that had gone missing
+            self.chain.write_state(header, planned.digest, format_time(self.options.now))
 
     def _result(self, standing: _Standing | None) -> SessionAssembly:
         session, conversation, _ = self.subject
@@ -280,37 +282,3 @@ class _Run:
             still_open,
             head.through,
         )
-
-
-def _expected(claim: Claim, landed: Sequence[LandedRef]) -> str:
-    gaps = _gaps((*(ref.seq for ref in landed), claim.indexed_seq + 1))
-    missing = [gap for gap in gaps if gap not in claim.absent]
-    if missing:
-        shown = ", ".join(str(first) if first == last else f"{first} to {last}" for first, last in missing[:10])
-        return f"missing: sequence {shown}"
-    return "none is missing, so one was changed or added"
-
-
-def _gaps(sequences: Iterable[int]) -> list[tuple[int, int]]:
-    """The ranges (first, last) of sequences from 1 that ascending `sequences` leave out before their last."""
-    gaps = []
-    expected = 1
-    for seq in sequences:
-        if seq > expected:
-            gaps.append((expected, seq - 1))
-        expected = max(expected, seq + 1)
-    return gaps
-
-
-def _without(ranges: Iterable[tuple[int, int]], landed: Sequence[LandedRef]) -> list[LandedRef]:
-    """`landed`, in sequence order, without those in one of the ranges (first, last)."""
-    absent = sorted(ranges)
-    kept: list[LandedRef] = []
-    place, last = 0, -1
-    for ref in landed:
-        while place < len(absent) and absent[place][0] <= ref.seq:
-            last = max(last, absent[place][1])
-            place += 1
-        if ref.seq > last:
-            kept.append(ref)
-    return kept
