@@ -336,3 +336,17 @@ def test_waiting_for_a_store_is_said_on_a_terminal_alone(
     monkeypatch.setattr("flows.direct.verify_zone", verify_zone)
     done = sessionmill("verify", zone)
     assert (done.code, done.err) == (0, "sessionmill: s3://\\x1b does not answer\n" if terminal else "")
+
+
+def test_id_that_begins_with_a_dash_is_given_after_two(sessionmill: Command, zone: Path) -> None:
+    (zone / "kite-festival").rename(zone / "-kite")
+    assert sessionmill("assemble", zone, "--session=-kite").code == 0
+    done = sessionmill("fold", zone, "--", "-kite")
+    assert (done.code, done.out.splitlines()[0]) == (0, "conversation  -kite")
+
+
+def test_session_is_named_by_its_folder_and_not_with_an_underscore_first(sessionmill: Command, zone: Path) -> None:
+    (zone / "kite-festival").rename(zone / "renamed")
+    (zone / "bicycle-repair").rename(zone / "_bicycle-repair")
+    done = sessionmill("assemble", zone, "--json")
+    assert [each["session"] for each in done.json["sessions"]] == ["bakery-orders", "renamed"]
