@@ -1,4 +1,4 @@
-"""Which landed files a claim was made from: all up to its highest sequence, but for the ranges that had none (rule 3)."""
+"""Which landed files a claim was made from: all up to its highest sequence, but for ranges that had none (rule 3)."""
 
 from __future__ import annotations
 
