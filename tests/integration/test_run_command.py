@@ -2,12 +2,13 @@
 
 import json
 import os
+import pty
 import socket
 import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
@@ -99,3 +100,45 @@ def test_demo_says_what_each_of_its_runs_did_and_when_it_is_a_repeat(prefect_api
     again = demo(tmp_path / "demo", prefect_api).stdout
     assert again.startswith("The demo has run here before: nothing new lands")
     assert "3 sessions, 0 rounds written, no problems" in again
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the temporary API keeps its database, which takes seconds to make."""
+    return tmp_path_factory.mktemp("prefect")
+
+
+def without_server(zone: Path, home: Path, stderr: int) -> "subprocess.CompletedProcess[bytes]":
+    """A run on Prefect's temporary API, with a database of its own."""
+    environment = {name: value for name, value in os.environ.items() if name != "PREFECT_API_URL"}
+    return subprocess.run(
+        [sys.executable, "-m", "flows", "run", "ingest", "-p", f"zone={zone}"],
+        stdout=subprocess.DEVNULL,
+        stderr=stderr,
+        env={**environment, "PREFECT_HOME": str(home)},
+        check=True,
+    )
+
+
+def test_piped_run_without_a_server_says_nothing_on_standard_error(zone: Path, home: Path) -> None:
+    assert without_server(zone, home, subprocess.PIPE).stderr == b""
+
+
+def test_run_on_a_terminal_says_that_the_temporary_api_starts(zone: Path, home: Path) -> None:
+    ours, terminal = pty.openpty()
+    said: list[bytes] = []
+
+    def read() -> None:
+        with suppress(OSError):  # the other end is closed
+            while text := os.read(ours, 4096):
+                said.append(text)
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    try:
+        without_server(zone, home, terminal)
+    finally:
+        os.close(terminal)
+        reader.join()
+        os.close(ours)
+    assert b"".join(said).count(b"Prefect's temporary API starts; this takes some ten seconds") == 1
