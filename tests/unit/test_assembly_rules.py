@@ -10,7 +10,7 @@ from msgspec import Raw
 
 from schemas.session_data import Part, Record, SessionDataHeader, read_session_data, write_session_data
 from schemas.session_flow import View
-from tasks.assemble.assembled import NOTHING, Subject
+from tasks.assemble.assembled import NOTHING, Subject, advance
 from tasks.assemble.delta import published
 from tasks.assemble.entries import FileEntries, entries_of
 from tasks.assemble.index import EMPTY_INDEX, Restructured, extend
@@ -274,6 +274,87 @@ def test_a_body_counts_once_however_often_it_lands() -> None:
     graph = Graph(two_calls(), provided(body("b1", "request", call="m1"), body("b1", "request", call="m1")))
     assert bodies_of("m1", graph) == [("request", 1)]
     assert graph.nodes["session/s"]["attrs"]["provider_bodies_landed"] == 1
+
+
+# Steps: what lands later and changes what was written
+
+
+def use(**fields: Any) -> Record:
+    return rec("u", call="m", run="p", uses=("t",), **fields)
+
+
+LATER = {
+    "the call of a tool's use": (
+        landed(1, use(from_="external")),
+        landed(2, rec("c", call="m", run="p", from_="agent", texts=1)),
+    ),
+    "the manifest of a tool's batch": (
+        landed(1, use(from_="agent"), rec("r", run="p", results=("t",), batch="wf")),
+        landed(2, rec("w", label="nightly", batch="wf"), kind="workflow_manifest", stream=""),
+    ),
+    "the stream that a tool started": (
+        landed(1, use(from_="agent"), rec("r", run="p", results=("t",), child="ag")),
+        landed(2, rec("x", call="mx", from_="agent", texts=1), stream="ag"),
+    ),
+    "the result of a tool": (landed(1, use(from_="agent")), landed(2, rec("r", run="p", results=("t",)))),
+    "a second result": (
+        landed(1, use(from_="agent"), rec("r", run="p", results=("t",))),
+        landed(2, rec("again", run="p", results=("t",))),
+    ),
+    "a use in a stream that comes first by name": (
+        landed(1, use(from_="agent"), stream="zz"),
+        landed(2, rec("first", call="m0", from_="agent", uses=("t",)), stream="aa"),
+    ),
+    "a fragment that makes its call synthetic": (
+        landed(1, rec("1", call="m", from_="agent", texts=1)),
+        landed(2, rec("2", call="m", from_="agent", texts=1, flags=("synthetic", "finished"))),
+    ),
+    "a label for a stream": (
+        landed(1, rec("1"), stream="ag"),
+        landed(2, rec("2", child="ag", label="L"), kind="agent_meta"),
+    ),
+    "the stream that a notification names": (
+        landed(1, rec("n", trigger="notification", child="ag")),
+        landed(2, rec("x"), stream="ag"),
+    ),
+    "a talk that closes a window": (
+        landed(1, rec("1", run="p", from_="external", trigger="external", time="2026-08-06T09:00:00Z")),
+        landed(2, rec("2", run="q", from_="external", trigger="external", time="2026-08-06T12:00:00Z")),
+    ),
+}
+
+
+@pytest.mark.parametrize("files", LATER.values(), ids=LATER)
+def test_a_step_writes_all_that_later_evidence_changes(files: tuple[FileEntries, FileEntries]) -> None:
+    index = extend(EMPTY_INDEX, files)
+    first = advance(NOTHING, index, 1, SUBJECT)
+    second = advance(first, index, 2, SUBJECT)
+    whole = advance(NOTHING, index, 2, SUBJECT)
+    assert {**first.written, **second.written} == whole.written
+    assert second.earlier.items() <= first.written.items()
+    assert (second.node_count, second.outline, second.open_tools) == (whole.node_count, whole.outline, whole.open_tools)
+    assert second.written or second.outline != first.outline
+
+
+RESTRUCTURING = {
+    "a stream turns out to be auxiliary": (
+        landed(1, rec("x"), stream="ag"),
+        landed(2, rec("y", child="ag", flags=("auxiliary",))),
+    ),
+    "a run turns out to be a notification's": (
+        landed(1, rec("1", run="p", trigger="external"), rec("2", run="q")),
+        landed(2, rec("3", run="q", trigger="notification")),
+    ),
+    "an id has a slash": (landed(1, rec("1")), landed(2, rec("2", call="m/1", from_="agent"))),
+    "a body lands": (two_calls(), provided(body("b", "request", call="m1"))),
+}
+
+
+@pytest.mark.parametrize("files", RESTRUCTURING.values(), ids=RESTRUCTURING)
+def test_evidence_that_changes_what_stood_asks_for_a_whole_assembly(files: tuple[FileEntries, FileEntries]) -> None:
+    index = extend(EMPTY_INDEX, files)
+    with pytest.raises(Restructured):
+        advance(advance(NOTHING, index, 1, SUBJECT), index, 2, SUBJECT)
 
 
 # The policy's name
