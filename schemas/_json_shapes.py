@@ -193,6 +193,7 @@ class _Object:
     def __init__(self, kind: type[msgspec.Struct], fields: dict[str, tuple[str, Shape]]) -> None:
         self.kind = kind
         self.fields = fields
+        self.spelling = {fold_key(key): key for key in reversed(fields)}
 
     def zero(self) -> dict[str, Any]:
         return {key: shape.zero() for key, (_, shape) in self.fields.items()}
@@ -209,7 +210,7 @@ class _Object:
             if token == Token.STRING:
                 key = decode_string(text)
                 if key not in self.fields:
-                    key = fold_key(key)
+                    key = self.spelling.get(fold_key(key), "")
                 cursor.next()
                 if key in self.fields:
                     fields[key] = cursor.read(self.fields[key][1], fields[key])
@@ -224,7 +225,7 @@ class _Object:
 
 
 def fold_key(key: str) -> str:
-    """``key`` under the simple case folding by which known keys match; every known key is lower-case ASCII."""
+    """``key`` under the simple case folding by which known keys match; every known key is ASCII."""
     folded = key.replace("\u017f", "s").replace("\u212a", "k")
     return folded.lower() if folded.isascii() else folded
 

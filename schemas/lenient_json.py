@@ -13,14 +13,25 @@ what each key holds. On top of standard grammar the rules are:
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, TypeVar, cast
 
 import msgspec
 
-from schemas._json_shapes import RAW_STRING, Cursor, shape_of
+from schemas._json_shapes import RAW_STRING, Cursor, fold_key, shape_of
 from schemas._json_text import Token, UndecodableJSON, check, compact, decode_string, match_token
 
-__all__ = ["RAW_STRING", "UndecodableJSON", "check", "compact", "decode", "decode_string", "decode_value"]
+__all__ = [
+    "RAW_STRING",
+    "UndecodableJSON",
+    "check",
+    "compact",
+    "decode",
+    "decode_string",
+    "decode_value",
+    "elements",
+    "members",
+]
 
 S = TypeVar("S", bound=msgspec.Struct)
 
@@ -45,6 +56,31 @@ def decode_value(data: bytes) -> Any:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         check(data)
         return _build_value(data)
+
+
+def elements(data: bytes) -> Iterator[bytes]:
+    """The elements of a checked JSON list, each as it stands."""
+    cursor = Cursor(data)
+    cursor.next()
+    while (found := cursor.next())[1] != b"]":
+        if found[1] != b",":
+            yield _whole(cursor, *found)
+
+
+def members(data: bytes) -> Iterator[tuple[str, bytes]]:
+    """The members of a checked JSON object in order, repeated ones too: each key in lower case, its value as it is."""
+    cursor = Cursor(data)
+    cursor.next()
+    while (found := cursor.next())[1] != b"}":
+        if found[1] != b",":
+            cursor.next()
+            yield fold_key(decode_string(found[1])), _whole(cursor, *cursor.next())
+
+
+def _whole(cursor: Cursor, token: int, text: bytes) -> bytes:
+    start = cursor.position - len(text)
+    cursor.skip(token)
+    return cursor.data[start : cursor.position]
 
 
 def _build_value(data: bytes) -> Any:

@@ -13,7 +13,16 @@ from hypothesis import strategies as st
 
 from schemas import lenient_json
 from schemas._json_text import MAX_DEPTH, _check_tokens
-from schemas.lenient_json import UndecodableJSON, check, compact, decode, decode_string, decode_value
+from schemas.lenient_json import (
+    UndecodableJSON,
+    check,
+    compact,
+    decode,
+    decode_string,
+    decode_value,
+    elements,
+    members,
+)
 from schemas.session_data import Record
 from tests.lines import RECORD_KEYS, objects_with, spoiled
 
@@ -295,3 +304,21 @@ def test_the_fast_check_and_the_token_check_agree(line: bytes) -> None:
 def test_nothing_but_undecodable_is_ever_raised(line: bytes) -> None:
     with contextlib.suppress(UndecodableJSON):
         decode(line, Thing)
+
+
+def test_keys_with_capitals_match_in_any_case() -> None:
+    class Row(msgspec.Struct, rename="camel"):
+        parent_uuid: str = ""
+
+    assert decode(b'{"PARENTUUID":"a"}', Row).parent_uuid == "a"
+    assert decode(b'{"parentuuid":"a","parentUuid":"b"}', Row).parent_uuid == "b"
+
+
+def test_members_keep_their_order_their_repetitions_and_their_bytes() -> None:
+    assert list(members(b' { "A" : [1, 2] , "b":"x", "a":null}')) == [("a", b"[1, 2]"), ("b", b'"x"'), ("a", b"null")]
+    assert list(members(b"{}")) == []
+
+
+def test_elements_keep_their_bytes() -> None:
+    assert list(elements(b'[ {"a": 1} ,",", 1e2]')) == [b'{"a": 1}', b'","', b"1e2"]
+    assert list(elements(b"[]")) == []
