@@ -50,6 +50,10 @@ class UndecodableJSON(ValueError):
     """Bytes that are no JSON value, or not of the type they are read as."""
 
 
+class NestedTooDeep(UndecodableJSON):
+    """JSON whose grammar was kept up to where it is nested deeper than any reader here follows."""
+
+
 def check(data: bytes) -> None:
     """Raise UndecodableJSON unless ``data`` is exactly one JSON value, at most 10,000 deep, and space around it."""
     # The C parser's yes is final as long as depth cannot matter. Its no is not: it refuses unpaired surrogate escapes,
@@ -94,7 +98,7 @@ def _check_tokens(data: bytes) -> None:
                 raise UndecodableJSON(f"no object key at byte {position - 1}")
         if token == Token.OPEN:
             if len(closers) == MAX_DEPTH:
-                raise UndecodableJSON(f"nested deeper than {MAX_DEPTH} at byte {position - 1}")
+                raise NestedTooDeep(f"nested deeper than {MAX_DEPTH} at byte {position - 1}")
             closers.append(start + 2)
             expect = "first key" if start == 0x7B else "first value"
             continue

@@ -19,6 +19,9 @@
          │   ├─ RoundRejected            a round .sf file
          │   ├─ ChainRejected            rounds that do not form one chain
          │   ├─ SessionRejected          a session that cannot be assembled
+         │   ├─ LogRejected              a DeepSeek Harness session log, or where it lies
+         │   │   ├─ LogUnsupported       sound, but of a generation or with events this reader does not know
+         │   │   └─ LogEventRejected     an event breaks a rule, or the order of events does
          │   └─ FieldRejected            a field of a Relavium document
          │       ├─ AgentSessionRejected a session's record, messages or stored rows
          │       └─ WorkflowRejected     a .relavium.yaml workflow
@@ -169,6 +172,24 @@ class SessionRejected(RejectedData):
     """A session without usable evidence, or whose chain reaches beyond it."""
 
     advice = "check that all landed files of the session are in the zone"
+
+
+class LogRejected(RejectedData):
+    """A DeepSeek Harness session log that cannot be read, or lies where it must not; rows are lines, the header's is
+    1.
+    """
+
+    advice = "restore it from a copy, or from the machine that wrote it"
+
+
+class LogUnsupported(LogRejected):
+    """A log of a generation, or with a type of event, that this reader does not know; nothing says it is damaged."""
+
+    advice = "keep it, and read it with a release that knows it"
+
+
+class LogEventRejected(LogRejected):
+    """An event of a log that breaks a rule of its type, or cannot follow the events before it."""
 
 
 class FieldRejected(RejectedData):

@@ -15,6 +15,9 @@ from schemas.errors import (
     ConfigurationRejected,
     FieldRejected,
     KeyRefused,
+    LogEventRejected,
+    LogRejected,
+    LogUnsupported,
     ObjectExists,
     ObjectMissing,
     ObjectTooLarge,
@@ -46,6 +49,9 @@ RAISED: list[SessionmillError] = [
     RoundRejected("r000002-ab.sf", 7, "duplicate_id", "call/msg_02"),
     ChainRejected("r000002-ab.sf", None, "order", "round 2 cannot follow round 0"),
     SessionRejected("s1", None, "no_records", "no landed records"),
+    LogRejected("session.jsonl", None, "empty", "no header"),
+    LogUnsupported("session.v5.jsonl", 1, "version", "generation 5"),
+    LogEventRejected("session.jsonl", 4, "envelope", "an unknown key"),
     AgentSessionRejected("messages.json", 2, "invalid_type", "content.1.argsBytes", "expected an integer"),
     WorkflowRejected("x.relavium.yaml", 3, "yaml", "", "not YAML"),
     ClaimUnbuildable("c1", 4, "sequence 12 is gone"),
@@ -93,6 +99,7 @@ def test_the_tree_drawn_in_the_docstring_holds_every_kind() -> None:
 
 
 def test_kinds_of_rejected_data_are_told_apart_by_type() -> None:
-    kinds = {SessionDataRejected, RoundRejected, ChainRejected, SessionRejected, FieldRejected}
+    kinds = {SessionDataRejected, RoundRejected, ChainRejected, SessionRejected, LogRejected, FieldRejected}
     assert set(RejectedData.__subclasses__()) == kinds
+    assert set(LogRejected.__subclasses__()) == {LogUnsupported, LogEventRejected}
     assert set(FieldRejected.__subclasses__()) == {AgentSessionRejected, WorkflowRejected}

@@ -1,0 +1,137 @@
+"""Events of generation 0 as earlier programs wrote them, in today's shape (DSH specification, section 10).
+
+Messages had no identity then, an answer's and a tool result's content lay beside the turn, and a turn's end said less.
+Each old shape has exactly its keys; anything between the old and the new is refused.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["LegacyShape", "Upgrade"]
+
+Event = dict[str, Any]
+
+_OLD_ERROR_KEYS = ({"kind", "step", "message"}, {"kind", "step", "message", "code"})
+
+
+class LegacyShape(ValueError):
+    """An old event that has no new shape."""
+
+
+class Upgrade:
+    """Brings the events of one session into today's shape, one after the other."""
+
+    def __init__(self, session: str) -> None:
+        self._session = session
+        self._ids: dict[Any, Any] = {}
+
+    def __call__(self, event: Event) -> Event:
+        """``event`` itself, or what it is today. Raises LegacyShape."""
+        kind, data = event.get("type"), event.get("data")
+        if not isinstance(kind, str) or kind not in _UPGRADES or not isinstance(data, dict):
+            return event  # nothing old about it; whether it is well-formed is for others to judge
+        upgrade = _UPGRADES[kind]
+        event = upgrade(self, event, data)
+        if event["type"] == "tool/result":
+            self._remember(event)
+        return event
+
+    def _turn_start(self, event: Event, data: Event) -> Event:
+        if "trigger" not in data:
+            return event
+        trigger = data["trigger"]
+        if data.keys() != {"turn", "trigger"} or not isinstance(trigger, dict) or "kind" not in trigger:
+            raise LegacyShape("a turn/start with a trigger holds something else than the turn and the trigger's kind")
+        return {**event, "data": {"turn": data["turn"]}}
+
+    def _turn_end(self, event: Event, data: Event) -> Event:
+        reason = data.get("reason")
+        if not isinstance(reason, dict):
+            return event
+        kind = reason.get("kind")
+        today: Event
+        if kind == "aborted" and reason.keys() == {"kind"}:
+            today = {"kind": "aborted", "reason": {"kind": "legacy"}}
+        elif kind == "disposed":
+            today = {"kind": "aborted", "reason": {"kind": "disposed"}}
+        elif kind == "error" and "error" not in reason:
+            if reason.keys() == {"kind", "step", "failure"}:
+                today = {"kind": "error", "error": reason["failure"]}
+            elif reason.keys() in _OLD_ERROR_KEYS:
+                error = {"message": reason["message"], "code": reason.get("code", "UNKNOWN")}
+                today = {"kind": "error", "error": error}
+            else:
+                raise LegacyShape("a turn/end tells of an error in no shape it ever had")
+        else:
+            return event
+        return {**event, "data": {**data, "reason": today}}
+
+    def _steering(self, event: Event, data: Event) -> Event:
+        if data.keys() == {"turn", "message"} and isinstance(data["message"], dict):
+            message = data["message"]
+        elif data.keys() == {"turn", "content", "source"}:
+            message = {"content": data["content"], "source": data["source"]}
+        else:
+            raise LegacyShape("a steering/message in no shape it ever had")
+        return self._user_message({**event, "type": "user/message", "data": message}, message)
+
+    def _user_message(self, event: Event, data: Event) -> Event:
+        if "id" in data or "role" in data or not data.keys() >= {"content", "source"}:
+            return event
+        return {**event, "data": {**data, "id": self._new_id(event), "role": "user"}}
+
+    def _answer(self, event: Event, data: Event) -> Event:
+        if "message" in data or not data.keys() >= {"content", "provenance"}:
+            return event
+        provenance = data["provenance"]
+        if not isinstance(provenance, dict):
+            raise LegacyShape("an answer's provenance is no object")
+        rest = {key: value for key, value in data.items() if key not in ("content", "provenance")}
+        message = {
+            "id": self._new_id(event),
+            "role": "assistant",
+            "content": data["content"],
+            "source": {**provenance, "kind": "model"},
+        }
+        return {**event, "data": {**rest, "message": message}}
+
+    def _tool_result(self, event: Event, data: Event) -> Event:
+        if "message" in data or not data.keys() >= {"callId", "content"}:
+            return event
+        call = data["callId"]
+        block = {"type": "tool-result", "toolCallId": call, "content": data["content"]}
+        if "isError" in data:
+            block["isError"] = data["isError"]
+        rest = {key: value for key, value in data.items() if key not in ("callId", "content", "isError")}
+        message = {
+            "id": self._new_id(event),
+            "role": "user",
+            "content": [block],
+            "source": {"kind": "tool", "callId": call},
+        }
+        return {**event, "data": {**rest, "message": message}}
+
+    def _new_id(self, event: Event) -> Any:
+        """The identity of a message that had none: its place, or that of the message which it replaces."""
+        operation = event.get("surfaceOp")
+        if event["type"] == "tool/result" and isinstance(operation, dict):
+            start = operation.get("start")
+            if isinstance(start, (int, float)) and start in self._ids:
+                return self._ids[start]
+        return f"legacy-message:{self._session}:{event['seq']}"
+
+    def _remember(self, event: Event) -> None:
+        message = event["data"].get("message")
+        if isinstance(message, dict) and "id" in message:
+            self._ids[event["seq"]] = message["id"]
+
+
+_UPGRADES = {
+    "turn/start": Upgrade._turn_start,
+    "turn/end": Upgrade._turn_end,
+    "steering/message": Upgrade._steering,
+    "user/message": Upgrade._user_message,
+    "assistant/message": Upgrade._answer,
+    "tool/result": Upgrade._tool_result,
+}
