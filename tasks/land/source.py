@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 from schemas.session_data import Record
 from storage.objects import ObjectStat, ObjectStore
 
-__all__ = ["Dialect", "Discovery", "Line", "Sighting", "SourceFile"]
+__all__ = ["Converted", "Dialect", "Discovery", "Line", "Sighting", "SourceFile"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +74,13 @@ class Line:
     body: bytes
 
 
+class Converted(NamedTuple):
+    """A line's record, and why it could not be understood if so; it then holds the line as it is."""
+
+    record: Record
+    problem: str = ""
+
+
 class Dialect(Protocol):
     """One kind of source."""
 
@@ -88,5 +95,8 @@ class Dialect(Protocol):
     def discover(self, store: ObjectStore) -> Discovery:
         """Every session of the source with its files."""
 
-    def convert(self, line: Line, file: SourceFile) -> Record:
+    def locate(self, key: str) -> SourceFile | None:
+        """What lies at `key`, None for what is none of a session's."""
+
+    def convert(self, line: Line, file: SourceFile) -> Converted:
         """The record of a line. It never refuses one: what cannot be understood becomes an `unknown` part."""

@@ -26,7 +26,7 @@ def at(key: str) -> SourceFile:
 
 def record(body: str | bytes, key: str = MAIN) -> Record:
     data = body.encode() if isinstance(body, str) else body
-    return ClaudeCode().convert(Line(1, 0, data), at(key))
+    return ClaudeCode().convert(Line(1, 0, data), at(key)).record
 
 
 def row(key: str = MAIN, /, **members: Any) -> Record:

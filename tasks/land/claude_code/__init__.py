@@ -1,10 +1,9 @@
 """Claude Code's `projects` folder as a source, dialect `claude-code/1`."""
 
-from schemas.session_data import Record
 from storage.objects import ObjectStore
 from tasks.land.claude_code import convert as _convert
 from tasks.land.claude_code import discover as _discover
-from tasks.land.source import Discovery, Line, SourceFile
+from tasks.land.source import Converted, Discovery, Line, SourceFile
 
 __all__ = ["ClaudeCode"]
 
@@ -18,5 +17,8 @@ class ClaudeCode:
     def discover(self, store: ObjectStore) -> Discovery:
         return _discover.discover(store)
 
-    def convert(self, line: Line, file: SourceFile) -> Record:
+    def locate(self, key: str) -> SourceFile | None:
+        return _discover.source_file(key)
+
+    def convert(self, line: Line, file: SourceFile) -> Converted:
         return _convert.convert(line, file)

@@ -17,7 +17,7 @@ from tasks.land.claude_code.changes import change_part
 from tasks.land.claude_code.kinds import AGENT_ID, JOURNAL, MANIFEST, SCRIPT, SIDECAR, TRANSCRIPT
 from tasks.land.claude_code.parts import attachment_part, data_part, message_parts, unknown_part
 from tasks.land.claude_code.rows import Attachment, Row, ToolResult, Words, raw, read_tool_result, try_decode
-from tasks.land.source import Line, SourceFile
+from tasks.land.source import Converted, Line, SourceFile
 
 __all__ = ["convert"]
 
@@ -51,18 +51,20 @@ _BRACKETS_WITHOUT_DOUBT = 9_000
 """Fewer than this cannot be nested too deep once they stand inside a record."""
 
 
-def convert(line: Line, file: SourceFile) -> Record:
+def convert(line: Line, file: SourceFile) -> Converted:
     """The record of `line`, a line of `file` or the whole of it."""
     if file.kind == SCRIPT:
-        return _unknown(line, "the source is a program, not data")
+        return Converted(_unknown(line, "the source is a program, not data").record)
     try:
         check(line.body)
     except UndecodableJSON:
         return _unknown(line, "the record is not valid JSON")
     record = _manifest(line, file) if file.kind == MANIFEST else _row(line, file)
+    if record is None:
+        return _unknown(line, "the record is not valid JSON")
     if line.body.count(b"[") + line.body.count(b"{") > _BRACKETS_WITHOUT_DOUBT and not _fits(record):
         return _unknown(line, "the record is nested too deep to stand inside another")
-    return record
+    return Converted(record)
 
 
 def _fits(record: Record) -> bool:
@@ -79,8 +81,8 @@ def _envelope(line: Line) -> Record:
     )
 
 
-def _unknown(line: Line, reason: str) -> Record:
-    return msgspec.structs.replace(_envelope(line), parts=(unknown_part(line.body, reason),))
+def _unknown(line: Line, reason: str) -> Converted:
+    return Converted(msgspec.structs.replace(_envelope(line), parts=(unknown_part(line.body, reason),)), reason)
 
 
 def _manifest(line: Line, file: SourceFile) -> Record:
@@ -93,11 +95,12 @@ def _manifest(line: Line, file: SourceFile) -> Record:
     )
 
 
-def _row(line: Line, file: SourceFile) -> Record:
+def _row(line: Line, file: SourceFile) -> Record | None:
+    """The record of a row; None when a member has another type than the dialect knows."""
     row = try_decode(line.body, Row)
     attachment = _attachment(row)
     if row is None or attachment is None:
-        return _unknown(line, "the record is not valid JSON")
+        return None
     result, words = read_tool_result(row)
     parts, dropped = _parts(line, row, result, file)
     call, child = _notified(row)

@@ -1,0 +1,130 @@
+"""Landings: sequence N of a session promised before its file is written (DESIGN.md, rule 3).
+
+``_landing/<session>/NNNNNN.claim`` is created once and keeps its key forever, so no two files of a session ever have
+one sequence. It holds the file itself, compressed, and how far the source is read once that file is there: whoever
+finds a claim without its file writes it, whatever has become of the source since. Once file and cursor are there, the
+claim gives up the file's bytes and keeps the rest.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from typing import Annotated
+
+import zstandard
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints, ValidationError
+
+from schemas.errors import ObjectExists, SessionDataRejected
+from storage.keys import escape_id
+from storage.objects import ObjectStore
+from storage.zone import Zone
+
+__all__ = ["LANDING", "Claim", "LandingLog", "Promise"]
+
+LANDING = "_landing/"
+
+_CLAIM_NAME = re.compile(r"([0-9]{6,})\.claim")
+_LEVEL = 3
+
+
+class Promise(BaseModel):
+    """What a claim says in words. Field order is writing order.
+
+    `key` is the file to come, `digest` and `size` (bytes) its content's; `target` names the source's cursor, which
+    then holds `cursor`.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    session: str
+    seq: Annotated[int, Field(ge=1)]
+    key: str
+    digest: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
+    size: Annotated[int, Field(ge=0)]
+    target: str
+    cursor: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A promise with the file it is about; without it once the file was landed."""
+
+    promise: Promise
+    data: bytes | None
+
+    @classmethod
+    def of(cls, *, session: str, seq: int, key: str, data: bytes, target: str, cursor: dict[str, str]) -> Claim:
+        digest = sha256(data).hexdigest()
+        promise = Promise(
+            session=session, seq=seq, key=key, digest=digest, size=len(data), target=target, cursor=cursor
+        )
+        return cls(promise, data)
+
+    def to_bytes(self) -> bytes:
+        """One line of JSON, then the file as a Zstandard frame if it is still held."""
+        line = self.promise.model_dump_json().encode() + b"\n"
+        return line if self.data is None else line + zstandard.ZstdCompressor(level=_LEVEL).compress(self.data)
+
+
+class LandingLog:
+    """The claims of one session, in sequence."""
+
+    def __init__(self, zone: Zone, session: str) -> None:
+        self.session = session
+        self._store: ObjectStore = zone.store
+        self._folder = f"{LANDING}{escape_id(session)}/"
+
+    def sequences(self) -> list[int]:
+        """Every claimed sequence, sorted."""
+        names = (stat.key.removeprefix(self._folder) for stat in self._store.children(self._folder)[1])
+        return sorted(int(match[1]) for name in names if (match := _CLAIM_NAME.fullmatch(name)))
+
+    def read(self, seq: int) -> Claim:
+        """The claim of `seq`; raises `SessionDataRejected` (rule ``claim``) when it is unreadable or another's."""
+        key = self._key(seq)
+        line, _, compressed = self._store.read(key).partition(b"\n")
+        try:
+            promise = Promise.model_validate_json(line)
+            data = zstandard.ZstdDecompressor().decompress(compressed, promise.size) if compressed else None
+        except (ValidationError, zstandard.ZstdError) as error:
+            raise SessionDataRejected(key, None, "claim", f"it does not read: {error}") from None
+        if (promise.session, promise.seq) != (self.session, seq):
+            detail = f"it claims sequence {promise.seq} of session {promise.session}"
+            raise SessionDataRejected(key, None, "claim", detail)
+        if data is not None and sha256(data).hexdigest() != promise.digest:
+            raise SessionDataRejected(key, None, "claim", "the file it holds does not have the digest it names")
+        return Claim(promise, data)
+
+    def claim(self, claim: Claim) -> Claim:
+        """Claim a sequence, once: the claim that stands now, which is `claim` or one that somebody made before."""
+        try:
+            self._store.create(self._key(claim.promise.seq), claim.to_bytes())
+        except ObjectExists:
+            return self.read(claim.promise.seq)
+        return claim
+
+    def land(self, claim: Claim) -> None:
+        """Write the claimed file; it is there afterwards, whoever wrote it.
+
+        Raises `SessionDataRejected` (rule ``claim``) when other bytes stand under its name, or the file is gone from
+        both the claim and the zone.
+        """
+        promise = claim.promise
+        if claim.data is None:
+            if self._store.stat(promise.key) is None:
+                raise SessionDataRejected(promise.key, None, "claim", "it was landed, and is not in the zone any more")
+            return
+        try:
+            self._store.create(promise.key, claim.data)
+        except ObjectExists:
+            if self._store.read(promise.key) != claim.data:
+                raise SessionDataRejected(promise.key, None, "claim", "other bytes stand under this name") from None
+
+    def settle(self, claim: Claim) -> None:
+        """Let the claim give up the file's bytes; file and cursor are there."""
+        self._store.replace(self._key(claim.promise.seq), replace(claim, data=None).to_bytes())
+
+    def _key(self, seq: int) -> str:
+        return f"{self._folder}{seq:06d}.claim"
