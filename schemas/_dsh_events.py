@@ -66,7 +66,7 @@ class EventRules:
             _check(_request_header_fault(event["data"]), "request_header")
         if kind not in self._on_surface:
             if "surfaceOp" in event or "sourceEventSeqs" in event:
-                raise EventFault("surface", f"{kind} is never on the surface")
+                raise EventFault("surface", f"{kind!r:.60} is never on the surface")
             return event
         if "surfaceOp" not in event:
             raise EventFault("surface", f"{kind} does not say where on the surface it goes")

@@ -24,8 +24,10 @@ MAX_SAFE = 2**53 - 1
 """Integers up to here, either way from zero, are exact in a double: JavaScript's safe integers."""
 
 _decode_strict = msgspec.json.Decoder().decode
-# A number of which the C decoder makes something else than a double: 16 digits and more, or a negative zero.
-_may_differ = re.compile(rb"(?:^|[:,\[\s])-?(?:(?<=-)0|[0-9]{16})").search
+# A number of which the C decoder makes something else than a double has 16 digits and more, or is a negative zero. The
+# second is looked for in two steps: dates and identifiers are full of "-0".
+_has_sixteen_digits = re.compile(rb"[0-9]{16}").search
+_has_negative_zero = re.compile(rb"(?:^|[:,\[\s])-0").search
 _WORDS: dict[bytes, bool | None] = {b"true": True, b"false": False, b"null": None}
 _ARRAY_INDEX = re.compile(r"0|[1-9][0-9]{0,9}", re.ASCII)
 
@@ -41,7 +43,7 @@ def read_value(line: bytes) -> tuple[Any, bool]:
 
     Raises UndecodableJSON; NestedTooDeep, one of its kinds, is about a limit of ours and not about the grammar.
     """
-    if _may_differ(line) is None:
+    if not _has_sixteen_digits(line) and not (b"-0" in line and _has_negative_zero(line)):
         try:
             return _decode_strict(line), True
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):

@@ -77,10 +77,10 @@ def read_log(data: bytes, *, name: str, limit: int = MAX_LOG_BYTES) -> StoredLog
         raise LogRejected(name, len(found.lines) + 2, "line", f"{found.fault}, in a whole frame")
     events = _checked(found, header, name)
     torn = found.fault
-    if torn is None and found.end < len(opened.text):
-        torn = "the last line does not end"
-    elif torn is None and opened.torn_frame is not None:
+    if torn is None and opened.torn_frame is not None:
         torn = "the last frame is cut short"
+    elif torn is None and found.end < len(opened.text):
+        torn = "the last line does not end"
     return StoredLog(
         file=name,
         compressed=place.compressed,

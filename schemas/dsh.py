@@ -74,9 +74,11 @@ def write_event(event: Event) -> bytes:
 
 
 def write_batch(batch: Sequence[Event], *, compressed: bool = True, packed: bool = True) -> bytes:
-    """The bytes that one append adds to a log: a frame of its own, or plain lines. ``packed`` joins runs of chunks."""
+    """The bytes that one append adds to a log: a frame of its own, or plain lines; nothing for no events. ``packed``
+    joins runs of chunks.
+    """
     text = b"".join(map(write_event, pack(batch) if packed else batch))
-    return compress(text) if compressed else text
+    return compress(text) if compressed and text else text
 
 
 def write_first_batch(
