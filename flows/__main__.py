@@ -157,6 +157,31 @@ def run_export(
 
 
 @app.command()
+def land(
+    source: Annotated[
+        str, typer.Argument(metavar="SOURCE", help="The archive: a folder, file:// URL or s3://bucket/prefix.")
+    ],
+    zone: ZoneArgument,
+    kind: Annotated[
+        str, typer.Option("--kind", metavar="KIND", help="What the archive is: claude-code, or auto to find out.")
+    ] = "auto",
+    now: Annotated[
+        str | None,
+        typer.Option("--now", metavar="TIME", help="The clock that landed files show, RFC 3339, to the nanosecond."),
+    ] = None,
+    max_delta_bytes: Annotated[
+        int | None,
+        typer.Option("--max-delta-bytes", metavar="N", help="Bytes of a source's file that land in one file."),
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """Land what is new in an archive of sessions as Session Data."""
+    from flows.landing import land_source
+
+    raise typer.Exit(land_source(source, zone, kind, now, max_delta_bytes, json=json))
+
+
+@app.command()
 def assemble(
     zone: ZoneArgument,
     session: SessionOption = None,

@@ -44,6 +44,10 @@ class Settings(BaseSettings):
     workers: int = Field(
         default_factory=lambda: os.cpu_count() or 1, ge=1, description="Shards worked on at once, one process each."
     )
+    max_delta_bytes: int = Field(2_097_152, ge=1, description="Bytes of a source's file that land in one file.")
+    max_line_bytes: int = Field(
+        33_554_432, ge=1, description="The longest line, or whole document, of a source that is read into memory."
+    )
     completed_after: str = Field("1h", description="How long a session is quiet before it counts as completed.")
     agent_slug: str | None = Field(None, description="The agent of exported sessions; none: their source's name.")
 

@@ -6,12 +6,12 @@ files as they were listed when all of them had landed. Without it every session 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from hashlib import sha256
 
 from pydantic import TypeAdapter, ValidationError
 
-from schemas.errors import KeyRefused
+from schemas.errors import KeyRefused, WrongUse
 from storage.caches import read_cache, write_cache
 from storage.landings import LANDING
 from storage.objects import ObjectStore
@@ -26,20 +26,22 @@ _Seen = TypeAdapter(dict[str, str])
 
 
 def land_archive(
-    zone: Zone, source: ObjectStore, dialect: Dialect, options: LandOptions, watch: Callable[[int, str], None]
+    zone: Zone, source: ObjectStore, dialect: Dialect, found: Discovery, options: LandOptions
 ) -> Iterator[SessionLanding]:
-    """Every session of the source, and those that were of it before, by name, as each is done. `watch` is told how
-    many there are and which one comes next."""
-    found = dialect.discover(source)
+    """Every session that was found in the source, and those that were of it before, by name, as each is done.
+
+    Raises `WrongUse` when there is and was none.
+    """
     key = f"{LANDING}seen-{root_name(source)}.json"
     before = _read(zone.store, key)
+    if not (found.sessions or found.unreadable or before):
+        raise WrongUse(f"{source.url}: no sessions of {dialect.name} lie there; check SOURCE and --kind")
     # A session is only missed where everything could be listed.
     known = set(found.sessions) if found.unreadable else found.sessions.keys() | before.keys()
     seen = {name: before[name] for name in before.keys() - known}
     if found.unreadable:
         yield _unlisted(found)
     for name in sorted(known):
-        watch(len(known), name)
         sightings = found.sessions.get(name, [])
         digest = _digest(dialect, sightings)
         if before.get(name) == digest:

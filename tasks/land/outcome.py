@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict, NonNegativeInt, PositiveInt
 __all__ = ["MAX_DELTA_BYTES", "MAX_LINE_BYTES", "PROBLEMS_KEPT", "LandOptions", "LandProblem", "SessionLanding"]
 
 MAX_DELTA_BYTES = 2 << 20
-MAX_LINE_BYTES = 64 << 20
+MAX_LINE_BYTES = 32 << 20
 PROBLEMS_KEPT = 1000
 """A damaged file can be wrong on every line; an outcome names this many and counts the rest."""
 

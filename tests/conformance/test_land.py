@@ -1,5 +1,6 @@
 """Golden Claude Code sources: each landed file's records, made again from the bytes it names, are the golden ones; and
-landing the source step by step gives the golden files and no others."""
+landing the source step by step gives the golden files and no others, which assemble into the golden rounds and verify.
+"""
 
 from __future__ import annotations
 
@@ -13,11 +14,13 @@ from schemas.session_data import SessionDataHeader, read_session_data, write_ses
 from schemas.times import parse_time
 from storage.objects import open_store
 from storage.zone import Zone
+from tasks.assemble import AssembleOptions, assemble_session
 from tasks.land.archive import land_archive
 from tasks.land.claude_code import ClaudeCode
 from tasks.land.claude_code.discover import source_file
 from tasks.land.outcome import MAX_DELTA_BYTES, LandOptions, SessionLanding
 from tasks.land.source import Line, SourceFile
+from tasks.verify import verify_session
 from tests.golden import golden_cases
 
 CASES = [
@@ -52,15 +55,19 @@ def test_landed_files_equal_the_golden_bytes(case: Path, seen: str, tmp_path: Pa
     for step in json.loads((case / "steps.json").read_text()):
         grow(tmp_path / "projects", case / step["source"])
         options = LandOptions(now=parse_time(step["at"]), max_delta_bytes=step.get("max_delta_bytes", MAX_DELTA_BYTES))
-        before = _landed(tmp_path / "zone").keys()
+        before = _written(tmp_path / "zone", "*.sd").keys()
         done = land(zone, tmp_path / "projects", options)
-        assert sorted(_landed(tmp_path / "zone").keys() - before) == sorted(step["lands"])
+        assert sorted(_written(tmp_path / "zone", "*.sd").keys() - before) == sorted(step["lands"])
         assert sum(each.files for each in done) == len(step["lands"])
+        for session in zone.sessions():
+            assemble_session(zone, session, AssembleOptions(now=options.now, max_round_bytes=0))
         again = land(zone, tmp_path / "projects", options)
         assert not any(each.files for each in again)
         if seen == "nothing":
             shutil.rmtree(tmp_path / "zone" / "_landing", ignore_errors=True)
-    assert _landed(tmp_path / "zone") == _landed(case / "root")
+    assert _written(tmp_path / "zone", "*.sd") == _written(case / "root", "*.sd")
+    assert _written(tmp_path / "zone", "*.sf") == _written(case / "root", "*.sf")
+    assert [problem for session in zone.sessions() for problem in verify_session(zone, session).problems] == []
 
 
 def grow(folder: Path, wanted: Path) -> None:
@@ -81,11 +88,12 @@ def grow(folder: Path, wanted: Path) -> None:
 
 
 def land(zone: Zone, source: Path, options: LandOptions) -> list[SessionLanding]:
-    return list(land_archive(zone, open_store(source), ClaudeCode(), options, lambda total, name: None))
+    dialect, store = ClaudeCode(), open_store(source)
+    return list(land_archive(zone, store, dialect, dialect.discover(store), options))
 
 
-def _landed(root: Path) -> dict[str, bytes]:
-    return {str(path.relative_to(root)): path.read_bytes() for path in sorted(root.rglob("*.sd"))}
+def _written(root: Path, pattern: str) -> dict[str, bytes]:
+    return {str(path.relative_to(root)): path.read_bytes() for path in sorted(root.rglob(pattern))}
 
 
 def _lines(source: bytes, file: SourceFile, first: int, count: int) -> list[Line]:

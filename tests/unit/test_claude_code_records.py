@@ -200,6 +200,8 @@ def test_manifest_that_is_not_json_lands_as_an_unknown_part() -> None:
         (f"p/{SESSION}/subagents/workflows/any/journal.jsonl", "journal", "any"),
         (f"p/{SESSION}/workflows/wf_1.json", "workflow_manifest", "wf_1"),
         (f"p/{SESSION}/workflows/scripts/x-wf_a-wf_1-b.js", "workflow_script", "wf_1-b"),
+        (f"machine/home/.claude/projects/p/{SESSION}.jsonl", "transcript", "main"),
+        (f"machine/projects/p/{SESSION}/subagents/agent-{AGENT}.jsonl", "transcript", AGENT),
     ],
 )
 def test_place_of_a_file_says_what_it_is(key: str, kind: str, place: str) -> None:
@@ -213,6 +215,8 @@ def test_place_of_a_file_says_what_it_is(key: str, kind: str, place: str) -> Non
         f"{SESSION}.jsonl",
         f"p/{SESSION}.jsonl\n",
         f"p/{SESSION[:-1]}.jsonl",
+        f"machine/p/{SESSION}.jsonl",
+        f"machine/projects/p/q/{SESSION}.jsonl",
         f"p/agent-{AGENT}.jsonl",
         f"p/{SESSION}/subagents/agent-acompact-1.jsonl",
         f"p/{SESSION}/subagents/agent-{AGENT}.json",

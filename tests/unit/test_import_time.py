@@ -8,7 +8,9 @@ import pytest
 SLOW = {"prefect", "s3fs", "fsspec", "polars", "duckdb", "pyarrow", "botocore", "pydantic_settings"}
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["assemble", "--help"], ["run", "ingest", "--help"]])
+@pytest.mark.parametrize(
+    "arguments", [["--help"], ["assemble", "--help"], ["land", "--help"], ["run", "ingest", "--help"]]
+)
 def test_help_imports_nothing_slow(arguments: list[str]) -> None:
     script = (
         "import sys\n"
@@ -25,7 +27,7 @@ def test_help_imports_nothing_slow(arguments: list[str]) -> None:
 
 def test_commands_that_work_on_a_folder_do_not_import_prefect_or_s3fs() -> None:
     script = (
-        "import sys, flows.direct, storage.local\n"
+        "import sys, flows.direct, flows.landing, storage.local\n"
         "print('\\n'.join(sorted({name.partition('.')[0] for name in sys.modules})))\n"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)

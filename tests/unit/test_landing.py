@@ -29,7 +29,8 @@ def land(
     zone: MemoryStore, source: MemoryStore, delta: int = 1 << 20, line: int = 1 << 20, now: int = NOW
 ) -> list[SessionLanding]:
     options = LandOptions(now=now, max_delta_bytes=delta, max_line_bytes=line)
-    return list(land_archive(Zone(zone), source, ClaudeCode(), options, lambda total, name: None))
+    dialect = ClaudeCode()
+    return list(land_archive(Zone(zone), source, dialect, dialect.discover(source), options))
 
 
 def files(zone: MemoryStore) -> list[LandedFile]:
@@ -248,7 +249,8 @@ def test_link_out_of_the_source_is_named_and_the_rest_lands(tmp_path: Path, zone
     child.write_bytes(lines("a"))
     options = LandOptions(now=NOW)
     source = open_store(tmp_path / "projects")
-    done = list(land_archive(Zone(zone), source, ClaudeCode(), options, lambda total, name: None))
+    dialect = ClaudeCode()
+    done = list(land_archive(Zone(zone), source, dialect, dialect.discover(source), options))
     assert rules(done) == ["unreadable"]
     assert [record.id for record in records(zone, CHILD)] == ["a"]
 

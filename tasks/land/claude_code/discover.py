@@ -24,6 +24,8 @@ from tasks.land.source import Discovery, Sighting, SourceFile
 
 __all__ = ["discover", "source_file"]
 
+PROJECTS = "projects"
+
 _RUN_OF_SCRIPT = re.compile(r"wf_[A-Za-z0-9][A-Za-z0-9_-]*")
 _GROWING = {TRANSCRIPT, JOURNAL}
 
@@ -46,8 +48,17 @@ def discover(store: ObjectStore) -> Discovery:
 
 
 def source_file(key: str) -> SourceFile | None:
-    """What lies at `key`, a path below the `projects` folder; None for what is none of a session's."""
-    match key.split("/"):
+    """What lies at `key`, a path below the `projects` folder or below one that holds such folders (one a machine, say);
+    None for what is none of a session's."""
+    path = key.split("/")
+    found = _placed(key, path)
+    if found is None and PROJECTS in path:
+        return _placed(key, path[path.index(PROJECTS) + 1 :])
+    return found
+
+
+def _placed(key: str, path: list[str]) -> SourceFile | None:
+    match path:
         case [_, name] if (session := name.removesuffix(".jsonl")) != name and SESSION_ID.fullmatch(session):
             return _streamed(session, key, TRANSCRIPT, "main")
         case [_, session, *below] if SESSION_ID.fullmatch(session):
