@@ -9,15 +9,17 @@ import typer
 
 from flows.console import progress, write_json
 from flows.export_summary import ExportSummary, export_options, exportable
+from flows.output_file import write_output
 from flows.sessions import chosen
 from flows.settings import load_settings, open_exports, open_zone
 from schemas.errors import ObjectTooLarge, WrongUse
 from schemas.relavium_json import read_messages, read_record
-from storage.local import LocalStore
 from tasks.export import scaffold
 from tasks.export.batch import export_sessions
 
 __all__ = ["export_zone", "print_summary", "scaffold_session"]
+
+STANDARD_OUTPUT = "-"
 
 
 def scaffold_session(record: str, messages: str, output: str | None, *, json: bool) -> int:
@@ -26,11 +28,10 @@ def scaffold_session(record: str, messages: str, output: str | None, *, json: bo
     limit = load_settings().max_object_bytes
     session = read_record(_read(record, limit), name=record)
     made = scaffold(session, read_messages(_read(messages, limit), name=messages))
+    if output == STANDARD_OUTPUT:
+        output = None
     if output is not None:
-        path = Path(output).absolute()
-        if path.is_dir() or not path.parent.is_dir():
-            raise WrongUse(f"{output}: not a file in a folder that is there")
-        LocalStore(str(path.parent)).replace(path.name, made.data)
+        write_output(output, made.data)
     for warning in made.warnings:
         typer.echo(f"sessionmill: {warning}", err=True)
     if json:
