@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
-from schemas._dsh_messages import blocks_of, message_of
+from schemas._dsh_messages import blocks_of, field, message_of
 
 __all__ = ["NOT_STARTED_TEXT", "OUTCOME_UNKNOWN_TEXT", "closing_events"]
 
@@ -43,22 +43,22 @@ def closing_events(events: Sequence[Event], generation: int) -> list[Event]:
         if kind == "assistant/chunk":
             continue
         if kind == "turn/start":
-            turn, step, is_open = _field(data, "turn"), None, True
+            turn, step, is_open = field(data, "turn"), None, True
             pending = {}
         elif kind == "turn/end":
             step, is_open = None, False
             pending = {}
         elif kind == "step/start":
-            step = _field(data, "step")
+            step = field(data, "step")
         elif kind == "step/end":
             step = None
             pending = {}
         elif kind == "assistant/message":
             for block in blocks_of(message_of(event)):
                 if block["type"] == "tool-call" and isinstance(block.get("id"), str):
-                    pending[block["id"]] = _Pending(_field(data, "step"), None)
+                    pending[block["id"]] = _Pending(field(data, "step"), None)
         elif kind == "tool/call":
-            call = _field(data, "callId")
+            call = field(data, "callId")
             if isinstance(call, str) and call in pending:
                 pending[call] = pending[call]._replace(started=event["seq"])
         elif kind == "tool/result":
@@ -96,7 +96,3 @@ def _result(call: str, waiting: _Pending, turn: Any, seq: int, time: Any, genera
     if started:
         result["sourceEventSeqs"] = [waiting.started]
     return result
-
-
-def _field(data: Any, key: str) -> Any:
-    return data.get(key) if isinstance(data, dict) else None

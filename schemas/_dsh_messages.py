@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-__all__ = ["blocks_of", "message_fault", "message_of"]
+__all__ = ["blocks_of", "field", "message_fault", "message_of", "text_of"]
 
 _ROLES: Final = {
     "system/message": "system",
@@ -27,6 +27,18 @@ def message_of(event: dict[str, Any]) -> dict[str, Any]:
 def blocks_of(message: dict[str, Any]) -> list[dict[str, Any]]:
     """The blocks of a message's content that say what they are; whatever else stands there is passed over."""
     return [block for block in message["content"] if isinstance(block, dict) and isinstance(block.get("type"), str)]
+
+
+def text_of(content: Any) -> str:
+    """The text blocks of a message's content, a line feed between two."""
+    blocks = blocks_of({"content": content}) if isinstance(content, list) else []
+    texts = [block.get("text") for block in blocks if block["type"] == "text"]
+    return "\n".join(text for text in texts if isinstance(text, str))
+
+
+def field(value: Any, key: str) -> Any:
+    """``value[key]`` where there is such a thing, else None: what events hold beyond their rules can be anything."""
+    return value.get(key) if isinstance(value, dict) else None
 
 
 def message_fault(kind: str, data: Any, generation: int) -> str | None:

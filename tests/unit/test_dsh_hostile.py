@@ -12,6 +12,8 @@ from schemas._dsh_catalogue import known_types
 from schemas._dsh_frames import compress
 from schemas._dsh_json import write_value
 from schemas.dsh import Event, StoredLog, logical_events, read_log, repair, write_batch, write_event, write_first_batch
+from schemas.dsh_facts import facts_of
+from schemas.dsh_lineage import delegations
 from schemas.errors import LogRejected
 from tests.dsh_logs import answer, header, mark, numbered, result, text_chunks, turn, user
 
@@ -46,6 +48,8 @@ def read_or_refuse(data: bytes, name: str) -> StoredLog | None:
         return None
     logical = logical_events(log)
     assert [event["seq"] for event in logical] == list(range(len(logical)))
+    assert facts_of(log.header, logical).events == len(logical)
+    delegations(log, [log])
     mending = repair(log)
     if mending is not None:
         after = read_log(data[: mending.keep] + mending.tail, name=name, limit=2 * LIMIT)
