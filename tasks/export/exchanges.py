@@ -19,7 +19,7 @@ import msgspec
 
 from schemas.session_data import Part, Record
 from tasks.export.conversation import Conversation, Placed, Tool
-from tasks.export.words import answer_texts, is_explicit_end, is_interrupt, person_texts
+from tasks.export.words import answer_texts, beside_a_result, is_explicit_end, is_interrupt, person_texts
 
 __all__ = ["Answer", "Call", "Exchange", "Said", "exchanges_of"]
 
@@ -139,7 +139,7 @@ class _Spoken:
 def _joins(record: Record, current: Exchange) -> bool:
     """Whether a person's words belong to the exchange that is open: it has no answer yet, and they were queued while
     the agent worked, or are of the same prompt cycle."""
-    queued = record.from_ != "external"
+    queued = record.from_ != "external" or beside_a_result(record)
     if not (queued or (record.run and record.run == current.run)):
         return False
     return not current.interrupted and current.answer(last=True) is None
