@@ -8,6 +8,8 @@ queued or in the same prompt cycle, belong to the exchange that is open.
 The answer is the text of the last provider call with text. A text with tool uses in the same call or after it is on the
 way to an answer, not one; only when the person went on without an interruption, and every tool had answered, does it
 stand as the answer, because nothing else came.
+
+What a command sets to work belongs to no person's prompt: its text is an echo. It is left out.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ import msgspec
 
 from schemas.session_data import Part, Record
 from tasks.export.conversation import Conversation, Placed, Tool
-from tasks.export.words import answer_texts, beside_a_result, is_explicit_end, is_interrupt, person_texts
+from tasks.export.words import answer_texts, beside_a_result, command_echo, is_explicit_end, is_interrupt, person_texts
 
 __all__ = ["Answer", "Call", "Exchange", "Said", "exchanges_of"]
 
@@ -95,28 +97,60 @@ class Exchange:
 
 
 def exchanges_of(conversation: Conversation) -> list[Exchange]:
-    """The conversation's exchanges, the unanswered ones too; what comes before a person's first words is in none."""
+    """The conversation's exchanges, the unanswered ones too; what comes before a person's first words is in none, and
+    neither is a command's own work."""
     source = conversation.source
     spoken = _Spoken(conversation)
     results = _first_results(conversation)
     exchanges: list[Exchange] = []
+    aside = _Aside()
     for placed in _without_sidechains(conversation):
         record = placed.record
         current = exchanges[-1] if exchanges else None
-        if current is not None and is_interrupt(record, source):
+        if current is not None and aside.takes(record, current, source):
+            _note_the_end(current, record, source)
+        if current is not None and not aside.on and is_interrupt(record, source):
             current.interrupted = True
         texts = person_texts(record, source)
         if texts is not None and not spoken.by_a_person(placed):
             texts = None
         if texts is not None:
+            aside = _Aside()
             said = Said(tuple(texts), record.time)
             if current is not None and _joins(record, current):
                 current.said.append(said)
             else:
                 exchanges.append(Exchange([said], record.run))
-        elif current is not None:
+        elif current is not None and not aside.on:
             _add(current, placed, conversation, results)
     return exchanges
+
+
+class _Aside:
+    """Whether what comes is a command's work, and so nobody's: from the echo of a command that was given when no
+    exchange was running, to a person's next words. A command that needed no agent has none."""
+
+    def __init__(self) -> None:
+        self.on = False
+        self._worked = False
+
+    def takes(self, record: Record, current: Exchange, source: str) -> bool:
+        """Look at the next record; whether it is aside."""
+        echo = command_echo(record, source)
+        if self.on:
+            self._worked |= record.from_ == "agent"
+            self.on = self._worked or echo != "output"
+        elif echo == "command" and not _is_running(current):
+            self.on, self._worked = True, False
+        return self.on
+
+
+def _is_running(exchange: Exchange) -> bool:
+    """Whether the agent is at work for the exchange. While it is, the echo of a command is one that needed no agent, or
+    that the agent gave itself (a skill)."""
+    if exchange.interrupted or not exchange.items or exchange.unanswered:
+        return False
+    return exchange.answer(last=True) is None
 
 
 class _Spoken:
@@ -147,11 +181,9 @@ def _joins(record: Record, current: Exchange) -> bool:
 
 def _add(current: Exchange, placed: Placed, conversation: Conversation, results: dict[str, tuple[Part, str]]) -> None:
     record, source = placed.record, conversation.source
-    if is_explicit_end(record, source):
-        current.ended = True
+    _note_the_end(current, record, source)
     if record.from_ != "agent":
         return
-    current.ended = False
     group = record.call or f"{placed.seq}/{placed.row}"
     if texts := answer_texts(record, source):
         current.items.append(Answer(group, tuple(texts), record.time, record.model))
@@ -160,6 +192,13 @@ def _add(current: Exchange, placed: Placed, conversation: Conversation, results:
         if tool is not None:
             result, time = results.get(tool.id, (None, ""))
             current.items.append(Call(group, tool, part, record.time, record.model, result, time))
+
+
+def _note_the_end(current: Exchange, record: Record, source: str) -> None:
+    if is_explicit_end(record, source):
+        current.ended = True
+    elif record.from_ == "agent":
+        current.ended = False
 
 
 def _first_results(conversation: Conversation) -> dict[str, tuple[Part, str]]:
