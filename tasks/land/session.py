@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from hashlib import sha256
 
+from schemas.call_facts import write_call_facts
 from schemas.errors import KeyRefused, ObjectMissing, ObjectTooLarge, SessionDataRejected
 from schemas.session_data import SCHEMA, Part, Record, SessionDataHeader, encode_text, write_session_data
 from schemas.times import file_stamp, format_time
@@ -241,6 +242,7 @@ class _Landing:
             seq=seq,
             key=f"{file.target}-{file_stamp(self._options.now)}-{seq:06d}.sd",
             data=write_session_data(header, (each.record for each in converted)),
+            calls=write_call_facts(each.call for each in converted if each.call is not None),
             target=file.target,
             cursor=replace(after, last_seq=seq).values(),
         )

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, Protocol
 
+from schemas.call_facts import CallFacts
 from schemas.session_data import Record
 from storage.objects import ObjectStat, ObjectStore
 
@@ -75,10 +76,12 @@ class Line:
 
 
 class Converted(NamedTuple):
-    """A line's record, and why it could not be understood if so; it then holds the line as it is."""
+    """A line's record; why it could not be understood if so, it then holds the line as it is; and what the line says
+    about a provider's call beyond the record."""
 
     record: Record
     problem: str = ""
+    call: CallFacts | None = None
 
 
 class Dialect(Protocol):

@@ -85,6 +85,22 @@ def test_usage_is_there_when_the_row_has_the_object() -> None:
 
 
 @pytest.mark.parametrize(
+    "body",
+    [
+        b'{"message":{"usage":{"output_tokens":3}},"Message":{"id":"x"}}',
+        b'{"message":{"usage":{"input_tokens":1}},"message":{"Usage":{"output_tokens":3}},"requestId":5}',
+    ],
+)
+def test_usage_of_repeated_messages_is_the_last_there_is(body: bytes) -> None:
+    found = ClaudeCode().convert(Line(1, 0, body), at(MAIN))
+    assert found.record.usage is not None
+    assert found.record.usage.out == 3
+    assert found.call is not None
+    assert bytes(found.call.usage) == b'{"output_tokens":3}'
+    assert found.call.request_id == ""
+
+
+@pytest.mark.parametrize(
     ("members", "flags"),
     [
         ({"type": "assistant", "message": {"model": "<synthetic>", "stop_reason": "x"}}, ("synthetic", "finished")),

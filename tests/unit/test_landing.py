@@ -7,9 +7,13 @@ import json
 import random
 from pathlib import Path
 
+import msgspec
 import pytest
+import zstandard
 
+from schemas.call_facts import CallFacts, read_call_facts
 from schemas.session_data import LandedFile, Record, read_session_data
+from storage.landings import calls_key
 from storage.objects import open_store
 from storage.zone import Zone
 from tasks.land.archive import land_archive
@@ -240,6 +244,53 @@ def test_damaged_claim_is_named_and_the_rest_goes_on(zone: MemoryStore, source: 
     assert [ref.seq for ref in Zone(zone).landed_files(SESSION)] == [2]
 
 
+USAGE = '{"input_tokens":1,"cache_creation":{"ephemeral_1h_input_tokens":7}, "service_tier":"x"}'
+CALL = (
+    '{"type":"assistant","uuid":"u1","requestId":"r1","sessionId":"s","isSidechain":false,"agentId":null,"version":"2.1",'
+    f'"cwd":"/srv","timestamp":"t","message":{{"id":"m1","model":"x","usage":{USAGE}}}}}\n'
+).encode()
+
+
+def calls(zone: MemoryStore, seq: int) -> list[CallFacts]:
+    compressed = zone.objects[calls_key(SESSION, seq)]
+    return read_call_facts(zstandard.ZstdDecompressor().decompress(compressed), name="calls")
+
+
+def test_what_a_row_says_about_its_call_lies_beside_the_file(zone: MemoryStore, source: MemoryStore) -> None:
+    source.objects |= {MAIN: lines("a") + CALL, CHILD: lines("b")}
+    land(zone, source)
+    assert calls(zone, 1) == [
+        CallFacts(
+            ord=2,
+            id="u1",
+            call="m1",
+            time="t",
+            model="x",
+            request_id="r1",
+            usage=msgspec.Raw(USAGE.replace(" ", "").encode()),
+            side_chain=False,
+            session="s",
+            cwd="/srv",
+            client_version="2.1",
+        )
+    ]
+    assert calls_key(SESSION, 2) not in zone.objects
+
+
+def test_calls_of_a_claim_land_even_when_the_source_is_gone(zone: MemoryStore, source: MemoryStore) -> None:
+    source.objects[MAIN] = CALL
+
+    def dies_after_its_claim(operation: str) -> None:
+        if operation == "created":
+            raise Killed
+
+    with pytest.raises(Killed):
+        land(zone.beside(dies_after_its_claim), source)
+    source.objects[MAIN] = b""
+    land(zone, source)
+    assert [each.request_id for each in calls(zone, 1)] == ["r1"]
+
+
 def test_link_out_of_the_source_is_named_and_the_rest_lands(tmp_path: Path, zone: MemoryStore) -> None:
     (tmp_path / "projects/p").mkdir(parents=True)
     (tmp_path / "secret").write_bytes(lines("s"))
@@ -275,8 +326,8 @@ def test_collector_that_listed_the_source_before_it_grew_takes_nothing_for_cut(
 
 GROWTH = [
     {MAIN: lines("a", "b"), META: b"{}"},
-    {MAIN: lines(*"abcdef"), CHILD: lines("x", "y", "z"), META: b'{"a":1}'},
-    {MAIN: lines(*"abcdefgh"), CHILD: lines("x", "y", "z", "w") + b"torn", META: b'{"a":2}'},
+    {MAIN: lines(*"ab") + CALL + lines(*"cdef"), CHILD: lines("x", "y", "z"), META: b'{"a":1}'},
+    {MAIN: lines(*"ab") + CALL + lines(*"cdefgh") + CALL, CHILD: lines("x", "y", "z", "w") + b"torn", META: b'{"a":2}'},
 ]
 
 
@@ -307,4 +358,4 @@ def test_killed_anywhere_and_by_twos_the_same_files_land(seed: int) -> None:
 
 
 def _landed(zone: MemoryStore) -> dict[str, bytes]:
-    return {key: data for key, data in zone.objects.items() if key.endswith(".sd")}
+    return {key: data for key, data in zone.objects.items() if key.endswith((".sd", ".zst"))}

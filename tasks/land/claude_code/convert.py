@@ -13,6 +13,7 @@ import msgspec
 
 from schemas.lenient_json import UndecodableJSON, check, decode_string
 from schemas.session_data import Dropped, Part, Record, Usage, encode_record
+from tasks.land.claude_code.calls import call_facts
 from tasks.land.claude_code.changes import change_part
 from tasks.land.claude_code.kinds import AGENT_ID, JOURNAL, MANIFEST, SCRIPT, SIDECAR, TRANSCRIPT
 from tasks.land.claude_code.parts import attachment_part, data_part, message_parts, unknown_part
@@ -64,7 +65,7 @@ def convert(line: Line, file: SourceFile) -> Converted:
         return _unknown(line, "the record is not valid JSON")
     if line.body.count(b"[") + line.body.count(b"{") > _BRACKETS_WITHOUT_DOUBT and not _fits(record):
         return _unknown(line, "the record is nested too deep to stand inside another")
-    return Converted(record)
+    return Converted(record, call=call_facts(line.body, record))
 
 
 def _fits(record: Record) -> bool:
