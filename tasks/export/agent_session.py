@@ -1,8 +1,9 @@
 """A conversation of any source as a Relavium session (Relavium notes, sections 1 and 2).
 
 A row for what a person said, for each provider call with tool uses one row of the uses and one of their results, and a
-row for the answer. Arguments, results, thoughts and texts on the way to the answer stay behind. Tool ids count
-exchanges from 1 and the uses in each from 0; times are the records', to the millisecond.
+row for the answer; an interrupted exchange without tool uses has an empty row for it, which is no answer. Arguments,
+results, thoughts and texts on the way to the answer stay behind. Tool ids count exchanges from 1 and the uses in each
+from 0; times are the records', to the millisecond.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from schemas.relavium_session import AgentSessionRecord, SessionMessage
 from schemas.session_data import Part
 from schemas.times import NO_TIME, format_time, parse_time
 from tasks.export.conversation import Conversation
-from tasks.export.exchanges import Call, Exchange
+from tasks.export.exchanges import Call, Exchange, Said
 from tasks.export.turns import UNKNOWN_TOOL
 from tasks.export.words import outcome_of
 
@@ -102,14 +103,19 @@ class _Rows:
         self.newest = next((at for at in map(parse_time, starts) if at != NO_TIME), NO_TIME)
 
     def exchange(self, key: int, exchange: Exchange, *, last: bool) -> None:
-        for said in exchange.said:
+        answer = exchange.answer(last=last)
+        dropped = answer is None and (exchange.interrupted or bool(exchange.calls))
+        # Of a dropped exchange no row may be left alone: Relavium reads a bare one as the beginning of the next prompt.
+        together = [Said(tuple(text for said in exchange.said for text in said.texts), exchange.said[0].time)]
+        for said in together if dropped else exchange.said:
             self._row("user", _texts(said.texts), said.time)
+        if dropped and not exchange.calls:
+            self._row("assistant", [], exchange.said[-1].time)
         slot = 0
-        for _, together in groupby(exchange.calls, key=lambda call: call.group):
-            calls = list(together)
+        for _, of_one_call in groupby(exchange.calls, key=lambda call: call.group):
+            calls = list(of_one_call)
             self._calls(calls, [f"session-tool:{key}:{slot + at}" for at in range(len(calls))])
             slot += len(calls)
-        answer = exchange.answer(last=last)
         if answer is not None:
             self._row("assistant", _texts(answer.texts), answer.time, answer.model)
 

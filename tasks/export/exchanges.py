@@ -79,6 +79,11 @@ class Exchange:
         """Tool uses without a result."""
         return [call for call in self.calls if not call.tool.answered]
 
+    @property
+    def finished(self) -> bool:
+        """Whether the agent is done with it: interrupted, or with an answer that nothing follows yet."""
+        return self.interrupted or self.answer(last=True) is not None
+
     def answer(self, *, last: bool) -> Answer | None:
         """The answer, or None; of the `last` exchange only a text that nothing follows is one."""
         texts = [(at, item) for at, item in enumerate(self.items) if isinstance(item, Answer)]
@@ -112,7 +117,7 @@ def exchanges_of(conversation: Conversation) -> list[Exchange]:
         if current is not None and not aside.on and is_interrupt(record, source):
             current.interrupted = True
         texts = person_texts(record, source)
-        if texts is not None and not spoken.by_a_person(placed):
+        if texts is not None and not spoken.by_a_person(placed, current):
             texts = None
         if texts is not None:
             aside = _Aside()
@@ -148,26 +153,32 @@ class _Aside:
 def _is_running(exchange: Exchange) -> bool:
     """Whether the agent is at work for the exchange. While it is, the echo of a command is one that needed no agent, or
     that the agent gave itself (a skill)."""
-    if exchange.interrupted or not exchange.items or exchange.unanswered:
-        return False
-    return exchange.answer(last=True) is None
+    return bool(exchange.items) and not exchange.unanswered and not exchange.finished
 
 
 class _Spoken:
     """Whom the chain heard. It hears everybody in the prompt cycles of a runtime that says where words came from, so
-    other words in those cycles, and words in no cycle once there was one, are the runtime's."""
+    other words in those cycles are the runtime's, and so are words in no cycle that lie inside a running exchange of
+    one. Elsewhere words in no cycle are a person's: an older client wrote them."""
 
     def __init__(self, conversation: Conversation) -> None:
         self._heard = conversation.heard
-        self._first = min(self._heard, default=None)
-        runs = {each.record.run for each in conversation.records if (each.seq, each.row) in self._heard}
-        self._runs = runs - {""}
+        self._runs: set[str] = set()
+        self._ends: dict[str, tuple[int, int]] = {}
+        for placed in conversation.records:
+            position, run = (placed.seq, placed.row), placed.record.run
+            if run:
+                self._ends[run] = position
+                if position in self._heard:
+                    self._runs.add(run)
 
-    def by_a_person(self, placed: Placed) -> bool:
+    def by_a_person(self, placed: Placed, current: Exchange | None) -> bool:
         position, run = (placed.seq, placed.row), placed.record.run
-        if position in self._heard or self._first is None:
+        if position in self._heard or not self._runs:
             return True
-        return run not in self._runs if run else position < self._first
+        if run:
+            return run not in self._runs
+        return current is None or current.finished or self._ends.get(current.run, position) <= position
 
 
 def _joins(record: Record, current: Exchange) -> bool:
@@ -176,7 +187,7 @@ def _joins(record: Record, current: Exchange) -> bool:
     queued = record.from_ != "external" or beside_a_result(record)
     if not (queued or (record.run and record.run == current.run)):
         return False
-    return not current.interrupted and current.answer(last=True) is None
+    return not current.finished
 
 
 def _add(current: Exchange, placed: Placed, conversation: Conversation, results: dict[str, tuple[Part, str]]) -> None:

@@ -1,6 +1,5 @@
 """What a conversation of another agent is as a Relavium session: its turns, row by row."""
 
-import re
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +13,6 @@ from storage.objects import open_store
 from storage.zone import Zone
 from tasks.export import scaffold
 from tasks.export.agent_session import PLACEHOLDER_PROMPT, agent_session, kebab, provider_of
-from tasks.export.blocks import blocks_of, without_blocks
 from tasks.export.conversation import Conversation, read_conversation
 from tasks.export.exchanges import exchanges_of
 from tasks.export.turns import completed_turns, text_of
@@ -148,100 +146,10 @@ def test_reminder_beside_a_persons_words_is_left_out_of_them(zone: Zone) -> None
     assert turns_of(conversation(zone, both, says("Done."))) == [("go", [], "Done.")]
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("<system-reminder>x</system-reminder>\n\nplease fix it", "please fix it"),
-        ("<ide_opened_file>a.py</ide_opened_file>\nplease fix it", "please fix it"),
-        ("<ide_selection>x\ny</ide_selection><ide_diagnostics>z</ide_diagnostics> please fix it", "please fix it"),
-        (
-            "please fix it\n<system-reminder>x</system-reminder>\n<system-reminder>y</system-reminder>\n",
-            "please fix it",
-        ),
-        ("what is <system-reminder>x</system-reminder> for?", "what is <system-reminder>x</system-reminder> for?"),
-        ("<system-reminder> is what tag?", "<system-reminder> is what tag?"),
-        ("<command-name> is what tag?", "<command-name> is what tag?"),
-        ("<bash-input>ls</bash-input> is what I typed", "<bash-input>ls</bash-input> is what I typed"),
-        ("<task-notification> is what tag?", "<task-notification> is what tag?"),
-        (
-            "[Request interrupted by user] is a message I see, why?",
-            "[Request interrupted by user] is a message I see, why?",
-        ),
-        ("  spaces stay  ", "  spaces stay  "),
-    ],
-)
-def test_text_that_is_not_all_injected_keeps_a_persons_words(zone: Zone, text: str, said: str) -> None:
-    found = conversation(zone, person("go"), says("Yes."), person(text), says("Done."))
-    assert turns_of(found) == [("go", [], "Yes."), (said, [], "Done.")]
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "<command-message>review is running…</command-message>\n<command-name>/review</command-name>",
-        "<bash-stdout>found </bash-stdout> here</bash-stdout><bash-stderr></bash-stderr>",
-        "<local-command-stdout></local-command-stdout>\n<system-reminder>x</system-reminder>",
-        "<bash-stdout>grep: </bash-stdout> is a tag</bash-stdout>",
-        "<task-notification><task-id>a</task-id></task-notification>\nRead the output file to see more: out.txt",
-        "<system-reminder>x</system-reminder>\n<ide_opened_file>a.py</ide_opened_file>",
-    ],
-)
-def test_text_that_is_all_blocks_is_nobodys(zone: Zone, text: str) -> None:
-    found = conversation(zone, person("go"), calls(("t1", "Bash")), result("t1"), person(text), says("Done."))
-    assert turns_of(found) == [("go", ["Bash"], "Done.")]
-
-
-def test_words_beside_a_tools_result_join_the_turn_that_is_open(zone: Zone) -> None:
-    both = result("t1")
-    both["parts"] += person("and paint it")["parts"] + person("<system-reminder>x</system-reminder>")["parts"]
-    found = conversation(zone, person("build it"), calls(("t1", "Bash")), both, says("Built, painted."))
-    assert turns_of(found) == [("build it\n\nand paint it", ["Bash"], "Built, painted.")]
-
-
-def test_image_that_a_tool_gave_back_is_no_persons(zone: Zone) -> None:
-    both = result("t1")
-    both["parts"] += (Part(k="media", media="image/png", data=Raw(b'""')),)
-    found = conversation(zone, person("look"), calls(("t1", "Read")), both, says("Seen."))
-    assert [row.role for row in rows_of(found)] == ["user", "assistant", "tool", "assistant"]
-
-
-def test_blocks_are_taken_off_in_time_linear_in_the_text() -> None:
-    many = "<system-reminder>x</system-reminder>" * 100_000
-    tags = re.compile("system-reminder|ide_[a-z_]+")
-    assert without_blocks(f"{many}go{many}", tags) == "go"
-    assert without_blocks(many, tags) == ""
-    assert len(blocks_of(many, {"system-reminder"})) == 100_000
-
-
 def test_other_sources_echo_nothing(zone: Zone) -> None:
     found = conversation(zone, person("<command-name> is what I said"), says("Done."), dialect="Other Agent/2")
     assert turns_of(found) == [("<command-name> is what I said", [], "Done.")]
     assert agent_session(found, exchanges_of(found))[0].agentSlug == "other-agent"
-
-
-def test_of_a_prompt_cycle_only_what_the_chain_heard_is_a_persons(zone: Zone) -> None:
-    heard: Row = {"run": "p1", "trigger": "external", "flags": ("external_input",)}
-    found = conversation(zone, person("go", **heard), person("written by a hook", run="p1"), says("Done.", run="p1"))
-    assert turns_of(found) == [("go", [], "Done.")]
-
-
-def test_words_in_no_prompt_cycle_are_a_persons_only_before_the_first_cycle(zone: Zone) -> None:
-    heard: Row = {"run": "p1", "trigger": "external", "flags": ("external_input",)}
-    found = conversation(
-        zone,
-        person("from an old client"),
-        says("Old."),
-        person("from a new one", **heard),
-        person("written by the runtime"),
-        says("New.", run="p1"),
-    )
-    assert turns_of(found) == [("from an old client", [], "Old."), ("from a new one", [], "New.")]
-
-
-def test_prompt_cycle_of_a_run_without_origins_is_a_persons(zone: Zone) -> None:
-    heard: Row = {"run": "p1", "trigger": "external", "flags": ("external_input",)}
-    rows = [person("typed", **heard), says("Yes.", run="p1"), person("piped in", run="p2"), says("Done.", run="p2")]
-    assert turns_of(conversation(zone, *rows)) == [("typed", [], "Yes."), ("piped in", [], "Done.")]
 
 
 def test_prompt_that_was_queued_while_the_agent_worked_joins_the_turn(zone: Zone) -> None:
