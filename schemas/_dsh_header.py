@@ -14,7 +14,7 @@ from msgspec import Struct, to_builtins
 from schemas._dsh_json import UndecodableJSON, is_safe, read_value, write_value
 from schemas.errors import LogRejected, LogUnsupported
 
-__all__ = ["GENERATIONS", "LogHeader", "read_header", "write_header"]
+__all__ = ["GENERATIONS", "LogHeader", "header_of", "read_header", "write_header"]
 
 GENERATIONS: Final = range(5)
 """The generations of the format that can be read; each log says its own, and so does the name of its file."""
@@ -65,8 +65,14 @@ def read_header(line: bytes, generation: int, name: str) -> LogHeader:
         which = "newer" if version > generation else "older"
         detail = f"version {version} in a file of generation {generation}, which is {which} than its name"
         raise LogUnsupported(name, 1, "version", detail)
-    fault = None if finite else "a number is -0 or infinite"
-    if fault := fault or _fault(value, generation):
+    if not finite:
+        raise LogRejected(name, 1, "header", "a number is -0 or infinite")
+    return header_of(value, generation, name)
+
+
+def header_of(value: dict[str, Any], generation: int, name: str) -> LogHeader:
+    """The header that ``value`` says. Raises LogRejected (``header``)."""
+    if fault := _fault(value, generation):
         raise LogRejected(name, 1, "header", fault)
     created_at, depth, seed_length = value["createdAt"], value.get("delegationDepth"), value.get("seedLength")
     return LogHeader(

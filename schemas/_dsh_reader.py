@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from dataclasses import dataclass
 from typing import Any, Final
 
-from schemas._dsh_events import EventFault, EventRules
+from schemas._dsh_checked import checked_events
 from schemas._dsh_frames import find_frames, open_frames, open_torn_frame
 from schemas._dsh_header import GENERATIONS, LogHeader, read_header
-from schemas._dsh_legacy import LegacyShape, Upgrade
-from schemas._dsh_scan import Line, Scan, scan
+from schemas._dsh_scan import Line, scan
 from schemas.dsh_root import place_of
-from schemas.errors import LogEventRejected, LogRejected, LogUnsupported
+from schemas.errors import LogRejected, LogUnsupported
 
 __all__ = ["MAX_LOG_BYTES", "Event", "StoredLog", "read_log"]
 
@@ -75,7 +73,7 @@ def read_log(data: bytes, *, name: str, limit: int = MAX_LOG_BYTES) -> StoredLog
     found = scan(opened.text, opened.header_end, packed=place.generation < 2, name=name)
     if found.undecodable and place.compressed and place.generation and found.end < opened.whole:
         raise LogRejected(name, len(found.lines) + 2, "line", f"{found.fault}, in a whole frame")
-    events = _checked(found, header, name)
+    events = checked_events(found, header, name)
     torn = found.fault
     if torn is None and opened.torn_frame is not None:
         torn = "the last frame is cut short"
@@ -122,32 +120,3 @@ def _open_compressed(data: bytes, name: str, limit: int) -> _Text:
     if text[offset - 1] != 0x0A:
         raise LogRejected(name, None, "frame", "the last whole frame ends within a line")
     return _Text(text, len(contents[0]), offset, starts, torn_frame)
-
-
-def _checked(found: Scan, header: LogHeader, name: str) -> list[Event]:
-    """The events of a scan, up to date and each by the rules."""
-    upgrade = Upgrade(header.id) if header.version < 2 else None
-    rules = EventRules(header.version)
-    events = found.events
-    position = 0
-    try:
-        for line in found.lines:
-            position = line.first_seq
-            if found.not_finite and not found.not_finite.isdisjoint(range(position, position + line.events)):
-                raise EventFault("number", "a number is -0 or infinite")
-            if line.events != 1:
-                continue  # a row's members are as this program makes them
-            event = events[position]
-            if upgrade is not None:
-                event = upgrade(event)
-            events[position] = rules.check(event)
-    except LegacyShape as error:
-        raise LogEventRejected(name, _row(found, position), "legacy", str(error)) from None
-    except EventFault as error:
-        kind = LogUnsupported if error.rule == "unknown_type" else LogEventRejected
-        raise kind(name, _row(found, position), error.rule, error.detail) from None
-    return events
-
-
-def _row(found: Scan, seq: int) -> int:
-    return bisect_right(found.lines, seq, key=lambda line: line.first_seq) + 1

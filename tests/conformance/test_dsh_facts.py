@@ -1,4 +1,4 @@
-"""What logs of the current generation come to: each fact that a correct reader must find, and how sessions are linked."""
+"""What logs of the current generation come to: each fact a correct reader must find, and how sessions are linked."""
 
 from __future__ import annotations
 
