@@ -67,7 +67,7 @@ def unpack(row: Event) -> list[Event] | None:
             "time": time,
             "data": {"turn": turn, "step": step, "chunk": {**common, piece_key: piece}},
         }
-        for seq, (time, piece) in enumerate(zip(times, pieces, strict=True), first)
+        for seq, (time, piece) in enumerate(zip(times, pieces, strict=True), int(first))
     ]
 
 

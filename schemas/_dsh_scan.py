@@ -90,6 +90,8 @@ def _events_in(value: Any, expected: int, packed: bool) -> list[Event] | str:
         events, seq = [value], value.get("seq")
     if type(seq) not in (int, float) or seq != expected:
         return f"the event's number is {seq!r:.40}, expected was {expected}"
+    if type(seq) is float:
+        events[0]["seq"] = expected
     return events
 
 

@@ -6,11 +6,10 @@ from typing import Any
 
 import pytest
 
-from schemas._dsh_chunks import pack, unpack
 from schemas._dsh_json import write_value
 from schemas.dsh import Event, StoredLog, read_log, write_batch, write_event, write_first_batch
 from schemas.errors import LogEventRejected, LogRejected, LogUnsupported
-from tests.dsh_logs import answer, header, mark, numbered, result, text_chunks, turn, user
+from tests.dsh_logs import answer, header, mark, numbered, result, turn, user
 
 PLAIN = ["session.jsonl", "session.v1.jsonl", "session.v2.jsonl", "session.v3.jsonl", "session.v4.jsonl"]
 
@@ -270,47 +269,6 @@ def test_an_old_result_that_replaces_another_takes_over_its_identity() -> None:
     place = {"surfaceOp": {"op": "replace", "start": 1, "end": 1}, "sourceEventSeqs": [1]}
     events = read(answer("a", "c1"), old, {**old, **place}).events
     assert [event["data"]["message"]["id"] for event in events[1:]] == ["legacy-message:s:1"] * 2
-
-
-def test_at_least_three_like_chunks_become_one_row() -> None:
-    chunks = text_chunks("a", "b", "c", "d")
-    assert [line["type"] for line in pack(chunks)] == ["text-chunks"]
-    assert pack(chunks[:2]) == chunks[:2]
-    other = {**chunks[1], "data": {**chunks[1]["data"], "turn": 2}}
-    assert pack([chunks[0], other, *chunks[2:]]) == [chunks[0], other, *chunks[2:]]
-    marked = {**chunks[3], "ignorable": True}
-    assert [line["type"] for line in pack([*chunks[:3], marked])] == ["text-chunks", "assistant/chunk"]
-    assert unpack(pack(chunks)[0]) == chunks
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"dt": [1]},
-        {"dt": [1, 0.5, 1]},
-        {"dt": [2**53 - 1] * 3},
-        {"texts": []},
-        {"texts": ["a", 1, "c", "d"]},
-        {"more": 1},
-        {"turn": "1"},
-        {"index": -1},
-    ],
-    ids=str,
-)
-def test_a_row_keeps_all_of_its_rules_or_is_none(change: Event) -> None:
-    row = pack(text_chunks("a", "b", "c", "d"))[0]
-    assert unpack({**row, "data": {**row["data"], **change}}) is None
-    assert unpack({**row, "more": 1}) is None
-    assert unpack({**row, "seq0": 2**53 - 2}) is None
-
-
-def test_rows_are_read_in_the_generations_that_have_them() -> None:
-    chunks = text_chunks("a", "b", "c")
-    for generation in (0, 1):
-        data = write_first_batch(header(generation), chunks, compressed=False)
-        assert read_log(data, name=PLAIN[generation]).events == chunks
-    row = write_first_batch(header(4), chunks, compressed=False)
-    assert read_log(row, name=PLAIN[4]).events == []
 
 
 def test_an_event_is_written_with_its_keys_in_their_order() -> None:
