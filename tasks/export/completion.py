@@ -1,8 +1,9 @@
 """Whether a conversation is over, so that its session may be exported.
 
 It is when its last exchange has its answer, nothing open belongs to that exchange (a tool use without a result, a child
-stream that a tool announced and that has not landed), and it has been quiet for long enough. Quiet is measured from the
-newest record of all its streams to a moment the caller gives. A headless run that says it is over is over at once.
+stream that a tool launched, that has not landed and whose return nothing reports), and it has been quiet for long
+enough. Quiet is measured from the newest record of all its streams to a moment the caller gives. A headless run that
+says it is over is over at once.
 """
 
 from __future__ import annotations

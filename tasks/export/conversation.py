@@ -62,7 +62,8 @@ class Conversation:
 
     `records` are the main stream's, in landed order and without copies; `tools` by (seq, row, block) of the use;
     `heard` the positions of message.external; `missing_children` maps each child stream that is announced and has not
-    landed to the tools that announced it. `last_time` is RFC 3339, or empty when no record has a time.
+    landed to the tools that launched it and wait for it still. `last_time` is RFC 3339, or empty when no record has a
+    time.
     """
 
     id: str
@@ -180,7 +181,7 @@ def conversation_of(
         records=tuple(records),
         tools=tools,
         heard=heard,
-        missing_children={child: announced.tools_of(child) for child in sorted(missing)},
+        missing_children={child: announced.waiting(child) for child in sorted(missing)},
     )
 
 
@@ -210,9 +211,13 @@ def _canonical(landed: Iterable[tuple[LandedRef, LandedFile]]) -> Iterator[tuple
 
 
 class _Announced:
-    """Which tool use each child stream is announced by (section 6, stage 5)."""
+    """Which tool use each child stream is announced by (section 6, stage 5), and which of those wait for it still: what
+    a child did is known without its stream once its tool has a result that is no mere acknowledgement of the launch,
+    or its return was reported."""
 
     def __init__(self) -> None:
+        self._launched: set[str] = set()
+        self._returned: set[str] = set()
         self._tools: dict[str, set[str]] = {}
         self._batches: dict[str, set[str]] = {}
         self._batch_tool: dict[str, str] = {}
@@ -222,6 +227,7 @@ class _Announced:
         result = next((part.of for part in record.parts if part.k == "result" and part.of), "")
         if row.kind != "journal" and row.batch and result:
             self._batch_tool.setdefault(row.batch, result)
+        self._take_return(record, record.tool or result)
         if not record.child:
             return
         if row.kind == "journal":
@@ -229,9 +235,21 @@ class _Announced:
         elif anchor := record.tool or result:
             self._tools.setdefault(record.child, set()).add(anchor)
 
-    def tools_of(self, child: str) -> frozenset[str]:
+    def waiting(self, child: str) -> frozenset[str]:
+        """The tools that launched the child and wait for it."""
+        if child in self._returned:
+            return frozenset()
         by_batch = {self._batch_tool.get(batch, "") for batch in self._batches.get(child, ())}
-        return frozenset((self._tools.get(child, set()) | by_batch) - {""})
+        return frozenset(((self._tools.get(child, set()) | by_batch) & self._launched) - self._returned)
+
+    def _take_return(self, record: Record, tool: str) -> None:
+        """Note a launch, which a child may have more than once, or a return; of both by tool and by child."""
+        named = {tool, record.child} - {""}
+        if "launch_ack" in record.flags:
+            self._launched.add(tool)
+            self._returned -= named
+        elif "child_result" in record.flags or record.trigger == "notification":
+            self._returned |= named
 
 
 def _heard_and_tools(

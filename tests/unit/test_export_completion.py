@@ -1,6 +1,7 @@
 """When a conversation is over, and what is said of one that is not."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from msgspec import Raw
@@ -13,6 +14,8 @@ from tasks.export.conversation import Conversation, read_conversation
 from tasks.export.exchanges import exchanges_of
 from tests.claude_sessions import END, HOUR, START, calls, conversation, land, note, person, result, says
 from tests.golden import GOLDEN
+
+Row = dict[str, Any]
 
 
 @pytest.fixture
@@ -60,22 +63,48 @@ def test_tool_without_a_result_in_an_earlier_turn_does_not_matter(zone: Zone) ->
     assert unfinished(found) is None
 
 
+LAUNCHED: list[Row] = [
+    person("go"),
+    calls(("t1", "Agent")),
+    result("t1", child="ag1", flags=("launch_ack",)),
+    says("Started."),
+]
+
+
 def test_session_is_not_over_while_a_child_of_its_last_turn_has_not_landed(zone: Zone) -> None:
-    rows = [person("go"), calls(("t1", "Agent")), result("t1", child="ag1"), says("Started.")]
+    found = conversation(zone, *LAUNCHED)
+    assert unfinished(found) == "its last turn started child stream ag1, which has not landed"
+
+
+@pytest.mark.parametrize("answer", [{}, {"flags": ("child_result",)}], ids=["a result", "its child's result"])
+def test_child_whose_tool_has_its_answer_is_not_waited_for(zone: Zone, answer: Row) -> None:
+    rows = [person("go"), calls(("t1", "Task")), result("t1", child="0a1b2c3", **answer), says("Done.")]
     found = conversation(zone, *rows)
+    assert list(found.missing_children) == ["0a1b2c3"]
+    assert unfinished(found) is None
+
+
+@pytest.mark.parametrize("names", [{"tool": "t1"}, {"child": "ag1"}, {"tool": "t1", "child": "ag1"}])
+def test_child_whose_return_was_reported_is_not_waited_for(zone: Zone, names: Row) -> None:
+    notified = person("<task-notification>", trigger="notification", **names)
+    assert unfinished(conversation(zone, *LAUNCHED, notified, says("It is done."))) is None
+
+
+def test_return_of_another_child_is_not_the_one_that_is_waited_for(zone: Zone) -> None:
+    notified = person("<task-notification>", trigger="notification", tool="t0", child="ag0")
+    found = conversation(zone, *LAUNCHED, notified, says("The other is done."))
+    assert unfinished(found) == "its last turn started child stream ag1, which has not landed"
+
+
+def test_child_that_was_launched_again_after_its_return_is_waited_for(zone: Zone) -> None:
+    notified = person("<task-notification>", trigger="notification", tool="t1", child="ag1")
+    again = [calls(("t2", "Agent")), result("t2", child="ag1", flags=("launch_ack",)), says("Started again.")]
+    found = conversation(zone, *LAUNCHED, notified, *again)
     assert unfinished(found) == "its last turn started child stream ag1, which has not landed"
 
 
 def test_child_of_an_earlier_turn_does_not_matter(zone: Zone) -> None:
-    rows = [
-        person("go"),
-        calls(("t1", "Agent")),
-        result("t1", child="ag1"),
-        says("Started."),
-        person("on"),
-        says("Yes."),
-    ]
-    assert unfinished(conversation(zone, *rows)) is None
+    assert unfinished(conversation(zone, *LAUNCHED, person("on"), says("Yes."))) is None
 
 
 def test_session_is_not_over_when_its_last_turn_was_interrupted(zone: Zone) -> None:
