@@ -21,7 +21,7 @@ from flows.invalid import why_invalid
 from schemas._relavium_values import KEBAB
 from schemas.errors import ConfigurationRejected
 from storage.objects import GIB, ObjectStore, StoreSettings, open_store
-from storage.zone import Zone
+from storage.zone import RESERVED, Zone
 
 __all__ = ["CONFIG_VARIABLE", "Settings", "load_settings", "open_exports", "open_zone"]
 
@@ -120,11 +120,13 @@ def open_zone(url: str, settings: Settings | None = None) -> Zone:
 
 def open_exports(url: str, settings: Settings | None = None, *, zone: Zone | None = None) -> ObjectStore:
     """The store at `url` for what is derived; a folder is made, a bucket must be there. Raises
-    `ConfigurationRejected`, also for a folder that `zone` would take for a session."""
+    `ConfigurationRejected`, also for a folder that `zone` would take for a session or keeps for itself."""
     store = open_store(url, settings=(settings or load_settings()).store())
     below = store.url.removeprefix(f"{zone.store.url.rstrip('/')}/") if zone is not None else store.url
     if below != store.url and not below.startswith("_"):
         raise ConfigurationRejected(f"{url} lies in the zone, among its sessions; take another, or _exports there")
+    if below != store.url and (folder := below.partition("/")[0]).lower() in RESERVED:
+        raise ConfigurationRejected(f"{url} lies in the zone's own {folder}; take another, or _exports there")
     if "://" not in store.url:
         try:
             Path(store.url).mkdir(parents=True, exist_ok=True)

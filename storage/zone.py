@@ -19,13 +19,15 @@ from storage.chains import CONVERSATIONS, ChainStore
 from storage.keys import escape_id, unescape_id
 from storage.objects import ObjectStat, ObjectStore
 
-__all__ = ["Cursor", "Folder", "LandedRef", "Zone", "quarantine_key"]
+__all__ = ["RESERVED", "Cursor", "Folder", "LandedRef", "Zone", "quarantine_key"]
 
 Folder = Literal["streams", "runs", "provider_body"]
 
 QUARANTINE = "_quarantine/"
 INDEX = "index/sessionmill.state"
 CURSOR = ".cursor"
+RESERVED = frozenset(("_calls", "_conversations", "_landing", "_quarantine"))
+"""The folders of a zone that are not sessions and have a meaning; nothing else may be put there."""
 
 _FOLDERS: tuple[Folder, ...] = ("streams", "runs", "provider_body")
 _LANDED_NAME = re.compile(r".*-([0-9]{6,})\.sd", re.DOTALL)

@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from storage.chains import CONVERSATIONS
+from storage.landings import CALLS, LANDING
 from storage.objects import open_store
-from storage.zone import Zone
+from storage.zone import QUARANTINE, RESERVED, Zone
 from tests.claude_sessions import assemble, land, person, says
 from tests.command import Command
 from tests.golden import GOLDEN
@@ -95,6 +97,27 @@ def test_exports_among_the_zones_sessions_are_wrong_use(sessionmill: Command, zo
     assert (done.code, "lies in the zone, among its sessions" in done.err) == (2, True)
     assert not (zone / "exports").exists()
     assert sessionmill("export", zone, "--to", zone / "_exports", "--as-of", LATER).code == 0
+
+
+@pytest.mark.parametrize("folder", sorted(RESERVED))
+@pytest.mark.parametrize("below", ["", "done", "a/b"])
+def test_exports_in_the_zones_own_folders_are_wrong_use(
+    sessionmill: Command, zone: Path, folder: str, below: str
+) -> None:
+    before = sorted(zone.rglob("*"))
+    for name in (folder, folder.title()):
+        done = sessionmill("export", zone, "--to", zone / name / below, "--as-of", LATER)
+        assert (done.code, done.out, "lies in the zone's own" in done.err) == (2, "", True)
+    assert sorted(zone.rglob("*")) == before
+
+
+def test_link_to_a_folder_of_the_zones_own_is_seen_through(sessionmill: Command, zone: Path, tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(zone / "_conversations")
+    assert sessionmill("export", zone, "--to", tmp_path / "link", "--as-of", LATER).code == 2
+
+
+def test_every_folder_that_is_kept_in_a_zone_is_reserved() -> None:
+    assert {each.rstrip("/") for each in (CALLS, CONVERSATIONS, LANDING, QUARANTINE)} == RESERVED
 
 
 def test_export_as_json_says_what_quiet_was_measured_to(sessionmill: Command, zone: Path) -> None:
