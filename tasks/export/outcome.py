@@ -47,7 +47,8 @@ class RoundOfFile(BaseModel):
 
 
 class ExportedFile(BaseModel):
-    """One exported file, as the manifest keeps it. `withheld` counts secrets by kind."""
+    """One exported file, as the manifest keeps it. `withheld` counts secrets by kind; `through_seq` is the last landed
+    sequence that the rounds were made from, `landed` a digest of the names and sizes of the files up to it."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -56,6 +57,8 @@ class ExportedFile(BaseModel):
     agent: str
     workflow: str
     rounds: tuple[RoundOfFile, ...]
+    through_seq: int = 0
+    landed: str = ""
     sha256: str
     bytes: int
     turns: int

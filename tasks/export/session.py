@@ -23,7 +23,7 @@ from tasks.export.withholding import withhold_session
 
 __all__ = ["export_conversation", "exported_bytes"]
 
-EXPORTER = 1
+EXPORTER = 2
 """Counts the changes of what is exported; a file of another number is made again."""
 
 VERBATIM = frozenset(("relavium",))
@@ -51,6 +51,7 @@ def export_conversation(
     if reason is not None:
         return _unfinished(conversation, reason)
     file, data = exported_bytes(found, exchanges, options)
+    file = file.model_copy(update={"landed": _landed(zone, found.session, found.through_seq)})
     changed = _read(exports, name) != data
     if changed:
         exports.replace(name, data)
@@ -74,6 +75,7 @@ def exported_bytes(
         agent=record.agentSlug,
         workflow=made.workflow_id,
         rounds=tuple(RoundOfFile(round=each.number, digest=each.digest) for each in conversation.rounds),
+        through_seq=conversation.through_seq,
         sha256=hashlib.sha256(made.data).hexdigest(),
         bytes=len(made.data),
         turns=made.turns,
@@ -97,12 +99,23 @@ def _asked(options: ExportOptions) -> str:
 def _stands(
     zone: Zone, exports: ObjectStore, conversation: str, options: ExportOptions, known: ExportedFile, name: str
 ) -> bool:
-    """Whether the file is as the manifest says, and was made from the rounds that the chain has now."""
+    """Whether the file is as the manifest says, and was made from the rounds and the landed files that are there now.
+    The latter are told by their names and sizes; `sessionmill verify` reads them."""
     rounds = [(each.number, each.digest12) for each in zone.chain(conversation).rounds()]
     if known.asked != _asked(options) or rounds != [(each.round, each.digest[:12]) for each in known.rounds]:
         return False
+    if known.landed != _landed(zone, known.session, known.through_seq):
+        return False
     data = _read(exports, name)
     return data is not None and hashlib.sha256(data).hexdigest() == known.sha256
+
+
+def _landed(zone: Zone, session: str, through_seq: int) -> str:
+    digest = hashlib.sha256()
+    for ref in zone.landed_files(session):
+        if ref.seq <= through_seq:
+            digest.update(f"{ref.key}\n{ref.size}\n".encode("utf-8", "surrogatepass"))
+    return digest.hexdigest()
 
 
 def _not_assembled(zone: Zone, found: Conversation) -> str | None:

@@ -63,6 +63,7 @@ def test_completed_session_becomes_a_file_that_the_manifest_explains(zone: Zone,
     data = exports.read("s1.relavium.yaml")
     assert (outcome.state, outcome.name) == ("written", "s1.relavium.yaml")
     (round_file,) = zone.chain("s1").rounds()
+    (landed,) = zone.landed_files("s1")
     round_digest = zone.chain("s1").open(round_file, zone.chain("s1").read(round_file)).digest
     assert json.loads(exports.read("manifest.json")) == {
         "schema_version": "exports/1",
@@ -73,13 +74,15 @@ def test_completed_session_becomes_a_file_that_the_manifest_explains(zone: Zone,
                 "agent": "claude-code",
                 "workflow": "exported-session-s1",
                 "rounds": [{"round": 1, "digest": round_digest}],
+                "through_seq": 1,
+                "landed": hashlib.sha256(f"{landed.key}\n{landed.size}\n".encode()).hexdigest(),
                 "sha256": hashlib.sha256(data).hexdigest(),
                 "bytes": len(data),
                 "turns": 1,
                 "secrets": "withheld",
                 "withheld": {},
                 "warnings": [],
-                "asked": "exporter=1 agent= secrets=as-usual",
+                "asked": "exporter=2 agent= secrets=as-usual",
             }
         },
     }
