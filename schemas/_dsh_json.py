@@ -28,6 +28,11 @@ _decode_strict = msgspec.json.Decoder().decode
 # second is looked for in two steps: dates and identifiers are full of "-0".
 _has_sixteen_digits = re.compile(rb"[0-9]{16}").search
 _has_negative_zero = re.compile(rb"(?:^|[:,\[\s])-0").search
+# What Python's own writer spells otherwise: doubles, integers that are no doubles, and keys that come first.
+_may_be_written_otherwise = re.compile(r"[0-9](?:\.[0-9]|e[+-]?[0-9]|[0-9]{15}|[0-9]{0,9}\":)").search
+_encode_quickly = json.JSONEncoder(
+    ensure_ascii=False, check_circular=False, allow_nan=False, separators=(",", ":")
+).encode
 _WORDS: dict[bytes, bool | None] = {b"true": True, b"false": False, b"null": None}
 _ARRAY_INDEX = re.compile(r"0|[1-9][0-9]{0,9}", re.ASCII)
 
@@ -53,7 +58,24 @@ def read_value(line: bytes) -> tuple[Any, bool]:
 
 
 def write_value(value: Any) -> bytes:
-    """``value`` as JSON.stringify writes it: no spaces, integer-like keys first, doubles as JavaScript prints them."""
+    """``value`` as JSON.stringify writes it: no spaces, integer-like keys first, doubles as JavaScript prints them.
+
+    Raises ValueError for a number that is not finite.
+    """
+    try:
+        text = _encode_quickly(value)
+    except (RecursionError, ValueError):
+        text = _write(value)
+    else:
+        if _may_be_written_otherwise(text):
+            text = _write(value)
+    try:
+        return text.encode()
+    except UnicodeEncodeError:
+        return LONE_SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", text).encode()
+
+
+def _write(value: Any) -> str:
     pieces: list[str] = []
     pending: list[Any] = [value]
     while pending:
@@ -65,7 +87,9 @@ def write_value(value: Any) -> bytes:
         elif isinstance(item, bool):
             pieces.append("true" if item else "false")
         elif isinstance(item, (int, float)):
-            pieces.append(number_text(item))
+            if isinstance(item, float) and not math.isfinite(item):
+                raise ValueError(f"{item} is no JSON")
+            pieces.append(number_text(item) if item else "0")
         elif isinstance(item, dict):
             pieces.append("{")
             pending.append(_Written("}"))
@@ -80,11 +104,7 @@ def write_value(value: Any) -> bytes:
                 pending.append(element)
                 if position < len(item):
                     pending.append(_Written(","))
-    text = "".join(pieces)
-    try:
-        return text.encode()
-    except UnicodeEncodeError:
-        return LONE_SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", text).encode()
+    return "".join(pieces)
 
 
 def is_safe(value: Any, *, lowest: int = 0) -> TypeGuard[int]:

@@ -72,11 +72,18 @@ def test_depth_is_followed_to_a_limit_without_using_the_stack() -> None:
         ),
         ([1e21, 1e-7, 0.1, 5e-324, 1.2345678901234568e20, 1.0], "[1e+21,1e-7,0.1,5e-324,123456789012345680000,1]"),
         ('\ud800\u2028\x1f/"\\é', '"\\ud800\u2028\\u001f/\\"\\\\é"'),
+        ([-0.0, -0, 1e16, 1.5e-7, 2**60], "[0,0,10000000000000000,1.5e-7,1152921504606847000]"),
         ({"a": [], "b": {}, "c": [None, True, False]}, '{"a":[],"b":{},"c":[null,true,false]}'),
     ],
 )
 def test_a_value_is_written_as_javascript_writes_it(value: Any, text: str) -> None:
     assert write_value(value) == text.encode()
+
+
+@pytest.mark.parametrize("value", [math.inf, [-math.inf], {"a": math.nan}], ids=str)
+def test_what_json_cannot_hold_is_not_written(value: Any) -> None:
+    with pytest.raises(ValueError, match="no JSON"):
+        write_value(value)
 
 
 @given(VALUES)
