@@ -25,11 +25,11 @@ _ASSIGNED = re.compile(
     r"(?:(===?)|:=|=>|->|[=:\uff1a])(?:\*\*)?[ \t]{0,8}"
 )
 _FLAG = re.compile(r"(?<![A-Za-z0-9_-])--?([A-Za-z][A-Za-z0-9_-]*+)[ \t]{1,4}(?=[^\s-])")
-_IN_QUERY = re.compile(r"(?:[?&](?i:sig|signature)|(?<![A-Za-z0-9-])(?i:x-amz-signature))=([^\s&#\"'<>`\\]{6,4096}+)")
-_LOGIN = re.compile(
-    r"(?<![\w-])(?:(-u|--(?:proxy-)?user)[ \t=]{0,4}[\"']?[^\s:\"'$]{1,64}+:|sshpass[ \t]{1,4}-p[ \t]{0,4}[\"']?)"
-    r"([^\s\"']{1,256})"
+_IN_QUERY = re.compile(
+    r"=(?i:(?<=[?&]sig=)|(?<=[?&]signature=)|(?<=x-amz-signature=))([^\s&#\"'<>`\\]{6,4096}+)",
 )
+_LOGIN = re.compile(r"-(?<![A-Za-z0-9_-]-)(?:u|-(?:proxy-)?user)[ \t=]{0,4}[\"']?[^\s:\"'$]{1,64}+:([^\s\"']{1,256})")
+_SSHPASS = re.compile(r"sshpass[ \t]{1,4}-p[ \t]{0,4}[\"']?([^\s\"']{1,256})")
 _CLIENT = re.compile(r"\b(?:curl|wget|http)\b")
 _LONGEST_COMMAND = 300
 
@@ -48,6 +48,8 @@ _START_OF_LINE = re.compile(
     r"(?:\A|[\r\n])[ \t]*(?:(?:[-*>+]|export|set|const|let|var)[ \t]+)?[A-Za-z0-9_.-]*[\"'`*]{0,2}\Z"
 )
 _DIGIT = re.compile(r"\d")
+_CLOSER = re.compile(r"[)\]}>]")
+_LONGEST_BEFORE = 100
 _CLOSERS: Final = {")": "(", "]": "[", "}": "{", ">": "<"}
 
 
@@ -57,11 +59,11 @@ def assignments(text: str) -> Iterator[Span]:
     if "sig" in lower:
         for found in _IN_QUERY.finditer(text):
             yield *found.span(1), "assignment"
-    if "-u" in text or "sshpass" in text:
-        for found in _LOGIN.finditer(text):
-            is_literal = not found[2].isdigit() and not found[2].startswith(("$", "{", "<"))
-            if is_literal and (found[1] is None or _is_of_client(text, found.start())):
-                yield *found.span(2), "assignment"
+    logins = _LOGIN.finditer(text) if "-u" in text else ()
+    passes = _SSHPASS.finditer(text) if "sshpass" in text else ()
+    for found in (*(login for login in logins if _is_of_client(text, login.start())), *passes):
+        if not found[1].isdigit() and not found[1].startswith(("$", "{", "<")):
+            yield *found.span(1), "assignment"
     if not any(word in lower for word in _WORDS):
         return
     done = 0
@@ -192,11 +194,13 @@ def _bare(text: str, found: re.Match[str], kind: str) -> tuple[int, int] | None:
         return None
     # What is no secret is short: so little is looked at twice.
     run = _BARE.match(text, start, start + _WINDOW)
-    if run is not None and run.end() == start + _WINDOW and _cut(text, found.start(), start, run.end()) == run.end():
-        run = _BARE.match(text, start, start + _LONGEST)
-    if run is None:
+    if run is None or run.end() == start:
         return None
-    said = text[start : _cut(text, found.start(), start, run.end())]
+    end = _cut(text, found.start(), start, run.end())
+    if end == start + _WINDOW:
+        run = _BARE.match(text, start, start + _LONGEST) or run
+        end = _cut(text, found.start(), start, run.end())
+    said = text[start:end]
     if not said or is_code_at(text, start, run[0]):
         return None
     sign = text[found.end(1) : start]
@@ -205,7 +209,6 @@ def _bare(text: str, found: re.Match[str], kind: str) -> tuple[int, int] | None:
         return None
     if kind == "pass" and (":" in sign and (not found[1].islower() or "/" in said)):
         return None
-    end = start + len(said)
     if said.isalpha() and (said.islower() or said.istitle()) and text[end : end + 1] == " ":
         return _words(text, found, start, end, kind)
     return start, end
@@ -235,11 +238,10 @@ def _cut(text: str, name: int, start: int, end: int) -> int:
     following = _NEXT.search(text, start, end)
     end = following.start() if following is not None else end
     value = text[start:end]
-    if not value.startswith("[withheld]"):
+    if _CLOSER.search(value) and not value.startswith("[withheld]"):
+        before = text[max(0, name - _LONGEST_BEFORE) : name]
         for closer, opener in _CLOSERS.items():
-            if closer in value and text.rfind(opener, max(0, name - 200), name) > text.rfind(
-                closer, max(0, name - 200), name
-            ):
+            if closer in value and before.rfind(opener) > before.rfind(closer):
                 value = _balanced(value, opener, closer)
     return start + len(value.rstrip(".,;:"))
 

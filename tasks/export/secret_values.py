@@ -21,8 +21,8 @@ _TEMPLATE = re.compile(
 )
 _PATH_OF_VARIABLE = re.compile(r"\$(?:\w+|\{[^{}]*\})[/:][\w.\-/$:{}]*")
 _STARTS_TEMPLATE = re.compile(
-    r"(?:\$\{\{?(?![^}\n]{0,200}:[-=])[^}\n]{0,200}\}\}?|\{\{[^}\n]{0,200}\}\}|\$\([^\n]|<%[^\n]|"
-    r"<(?i:your|my|the|insert|enter|redacted|api|token|key|password|secret|user)[^<>\d\n]{0,80}>)(?![A-Za-z0-9])"
+    r"(?:\$\{\{?(?![^}\n]{0,200}:[-=])[^}\n]{0,200}\}\}?|\{\{[^}\n]{0,200}\}\}|"
+    r"<(?i:your|my|the|insert|enter|redacted|api|token|key|password|secret|user)[^<>\d\n]{0,80}>)(?![A-Za-z0-9])|\$\(|<%"
 )
 _NO_SECRET = re.compile(
     r"(?:a|an|the|your|my|our|is|was|are|in|of|for|and|or|not|if|when|to)|"
