@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable
 from schemas.errors import RejectedData
 from storage.objects import ObjectStore
 from storage.zone import Zone
-from tasks.export.manifest import Manifest, read_manifest, record_exports
-from tasks.export.outcome import ExportOptions, ExportOutcome
-from tasks.export.session import export_conversation
+from tasks.export.manifest import Manifest, file_name, read_manifest, record_exports
+from tasks.export.outcome import ExportedFile, ExportOptions, ExportOutcome
+from tasks.export.session import export_conversation, kept_on_request
 from tasks.ingest.session import BAD_DATA
 
 __all__ = ["export_one", "export_sessions", "record_outcomes"]
@@ -36,12 +36,32 @@ def export_sessions(
 def export_one(
     zone: Zone, exports: ObjectStore, conversation: str, options: ExportOptions, manifest: Manifest
 ) -> ExportOutcome:
-    """The conversation exported; bad data is an outcome."""
+    """The conversation exported; bad data is an outcome. An earlier file that stays is named when it holds secrets that
+    were to be withheld now."""
     try:
-        return export_conversation(zone, exports, conversation, options, manifest)
+        outcome = export_conversation(zone, exports, conversation, options, manifest)
     except BAD_DATA as error:
         rule = error.rule if isinstance(error, RejectedData) else "unreadable"
-        return ExportOutcome(conversation=conversation, state="rejected", rule=rule, reason=str(error))
+        outcome = ExportOutcome(conversation=conversation, state="rejected", rule=rule, reason=str(error))
+    if outcome.file is not None:
+        return outcome
+    name = file_name(conversation)
+    known = manifest.files.get(name)
+    warning = _warning_of_secrets(known, options)
+    if known is None or warning is None or exports.stat(name) is None:
+        return outcome
+    warned = known.model_copy(update={"warnings": tuple(dict.fromkeys((*known.warnings, warning)))})
+    return outcome.model_copy(update={"name": name, "file": warned})
+
+
+def _warning_of_secrets(known: ExportedFile | None, options: ExportOptions) -> str | None:
+    """What to say of a file that stays because it cannot be made again now; None when it is as asked."""
+    if known is None or known.secrets != "kept" or options.keep_secrets:
+        return None
+    requested = kept_on_request(known)
+    if options.keep_secrets is None and not requested:
+        return None
+    return f"holds secrets {'kept on request' if requested else 'as recorded'}; it is from before, and stays"
 
 
 def record_outcomes(exports: ObjectStore, outcomes: Iterable[ExportOutcome]) -> None:

@@ -71,7 +71,8 @@ class ExportedFile(BaseModel):
 
 
 class ExportOutcome(BaseModel):
-    """One conversation after its turn. `file` is set when its export stands; `reason` says why nothing was written."""
+    """One conversation after its turn. `file` is set when its export stands, and for an earlier export that there
+    is a warning of; `reason` says why nothing was written."""
 
     model_config = ConfigDict(frozen=True)
 

@@ -7,6 +7,7 @@ differ, so that whoever watches the folder sees a change only where there is one
 from __future__ import annotations
 
 import hashlib
+from typing import Final
 
 from schemas.errors import ObjectMissing
 from schemas.session_data import read_session_data
@@ -21,13 +22,15 @@ from tasks.export.outcome import ExportedFile, ExportOptions, ExportOutcome, Rou
 from tasks.export.scaffold import scaffold
 from tasks.export.withholding import withhold_session
 
-__all__ = ["export_conversation", "exported_bytes"]
+__all__ = ["export_conversation", "exported_bytes", "kept_on_request"]
 
 EXPORTER = 2
 """Counts the changes of what is exported; a file of another number is made again."""
 
 VERBATIM = frozenset(("relavium",))
 """Sources whose sessions are exported as they are: their own exporter would write the same."""
+
+_SECRETS: Final = {None: "as-usual", True: "keep", False: "withhold"}
 
 
 def export_conversation(
@@ -87,13 +90,17 @@ def exported_bytes(
     return file, made.data
 
 
+def kept_on_request(file: ExportedFile) -> bool:
+    """Whether the file was asked for with its secrets."""
+    return file.asked.endswith(f" secrets={_SECRETS[True]}")
+
+
 def _unfinished(conversation: str, reason: str) -> ExportOutcome:
     return ExportOutcome(conversation=conversation, state="unfinished", reason=reason)
 
 
 def _asked(options: ExportOptions) -> str:
-    secrets = {None: "as-usual", True: "keep", False: "withhold"}[options.keep_secrets]
-    return f"exporter={EXPORTER} agent={options.agent_slug or ''} secrets={secrets}"
+    return f"exporter={EXPORTER} agent={options.agent_slug or ''} secrets={_SECRETS[options.keep_secrets]}"
 
 
 def _stands(
