@@ -12,20 +12,33 @@ from typing import Any, Protocol
 import msgspec
 from msgspec import inspect
 
-from schemas._json_text import Token, UndecodableJSON, decode_string, end_of_container, match_token
+from schemas._json_text import (
+    Token,
+    UndecodableJSON,
+    decode_string,
+    end_of_container,
+    match_key,
+    match_token,
+    split_object,
+)
 
 RAW_STRING = "raw string"
 """``Meta(title=RAW_STRING)`` marks a Raw field that holds a string: read by a string's rules, kept as it stands."""
 
 
+MOST_KEYS_KNOWN = 4096
+"""Keys of one type that are remembered with the field they are for: few are ever met, but for hostile input."""
+
+
 class Cursor:
-    """A place in checked JSON."""
+    """A place in checked JSON; `whole` when that is one value without space around it."""
 
-    __slots__ = ("data", "position")
+    __slots__ = ("data", "position", "whole")
 
-    def __init__(self, data: bytes) -> None:
+    def __init__(self, data: bytes, *, whole: bool = False) -> None:
         self.data = data
         self.position = 0
+        self.whole = whole
 
     def next(self) -> tuple[int, bytes]:
         found = match_token(self.data, self.position)
@@ -33,6 +46,14 @@ class Cursor:
         assert found.lastindex is not None
         self.position = found.end()
         return found.lastindex, found[found.lastindex]
+
+    def next_key(self) -> bytes | None:
+        """The next key of an object, as it stands; None at its end."""
+        found = match_key(self.data, self.position)
+        assert found is not None
+        self.position = found.end()
+        key: bytes | None = found[1]
+        return key
 
     def skip(self, token: int) -> None:
         """Go past the value that began with ``token``."""
@@ -113,7 +134,10 @@ class _RawValue(_Scalar):
 
     def read(self, cursor: Cursor, token: int, text: bytes, state: Any) -> msgspec.Raw:
         start = cursor.position - len(text)
-        cursor.skip(token)
+        if start == 0 and cursor.whole:
+            cursor.position = len(cursor.data)
+        else:
+            cursor.skip(token)
         return msgspec.Raw(cursor.data[start : cursor.position])
 
 
@@ -187,13 +211,14 @@ class _Sequence:
         return self.container(self.item.build(element) for element in elements[:count])
 
 
-class _Object:
+class ObjectShape:
     """State is a dict from key to the state of that field."""
 
     def __init__(self, kind: type[msgspec.Struct], fields: dict[str, tuple[str, Shape]]) -> None:
         self.kind = kind
         self.fields = fields
         self.spelling = {fold_key(key): key for key in reversed(fields)}
+        self.known: dict[bytes, str] = {}
 
     def zero(self) -> dict[str, Any]:
         return {key: shape.zero() for key, (_, shape) in self.fields.items()}
@@ -205,20 +230,47 @@ class _Object:
         if text != b"{":
             raise UndecodableJSON(f"expected an object, found {text[:20]!r}")
         fields: dict[str, Any] = state
-        token, text = cursor.next()
-        while text != b"}":
-            if token == Token.STRING:
-                key = decode_string(text)
-                if key not in self.fields:
-                    key = self.spelling.get(fold_key(key), "")
-                cursor.next()
-                if key in self.fields:
-                    fields[key] = cursor.read(self.fields[key][1], fields[key])
-                else:
-                    token, text = cursor.next()
-                    cursor.skip(token)
-            token, text = cursor.next()
+        while (literal := cursor.next_key()) is not None:
+            key = self.known.get(literal)
+            if key is None:
+                key = self.field(literal)
+            if key:
+                fields[key] = cursor.read(self.fields[key][1], fields[key])
+            else:
+                cursor.skip(cursor.next()[0])
         return fields
+
+    def read_whole(self, data: bytes) -> dict[str, Any]:
+        """The state after `data`, a checked object or null: members are split off at the C decoder's speed where that
+        is safe."""
+        return self._read_members(data, self.zero())
+
+    def _read_members(self, data: bytes, state: Any) -> dict[str, Any]:
+        members = split_object(data)
+        if members is None:
+            fields: dict[str, Any] = Cursor(data).read(self, state)
+            return fields
+        fields = state
+        for name, raw in members.items():
+            key = name if name in self.fields else self.spelling.get(fold_key(name), "")
+            if not key:
+                continue
+            shape, value = self.fields[key][1], bytes(raw)
+            if isinstance(shape, _Nullable) and isinstance(shape.inner, ObjectShape) and value.startswith(b"{"):
+                inner = shape.inner
+                fields[key] = inner._read_members(value, inner.zero() if fields[key] is None else fields[key])
+            else:
+                fields[key] = Cursor(value, whole=True).read(shape, fields[key])
+        return fields
+
+    def field(self, literal: bytes) -> str:
+        """The field that a key, as it stands, is for; "" when it is for none."""
+        key = decode_string(literal)
+        if key not in self.fields:
+            key = self.spelling.get(fold_key(key), "")
+        if len(self.known) < MOST_KEYS_KNOWN:
+            self.known[literal] = key
+        return key
 
     def build(self, state: Any) -> Any:
         return self.kind(**{name: shape.build(state[key]) for key, (name, shape) in self.fields.items()})
@@ -231,11 +283,11 @@ def fold_key(key: str) -> str:
 
 
 @cache
-def shape_of(kind: type[msgspec.Struct]) -> Shape:
+def shape_of(kind: type[msgspec.Struct]) -> ObjectShape:
     """The reading rules of a struct type."""
     info = inspect.type_info(kind)
     assert isinstance(info, inspect.StructType)
-    return _Object(kind, {field.encode_name: (field.name, _shape(field.type)) for field in info.fields})
+    return ObjectShape(kind, {field.encode_name: (field.name, _shape(field.type)) for field in info.fields})
 
 
 def _shape(info: inspect.Type) -> Shape:

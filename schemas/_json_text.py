@@ -22,6 +22,9 @@ match_token = re.compile(
 ).match
 """Next token; ``lastindex`` is its `Token`, ``group(lastindex)`` its text."""
 
+match_key = re.compile(rb"[ \t\r\n,]*+(?:(" + _STRING + rb")" + _SPACE + rb":|})").match
+"""In checked JSON: the next key of an object, with what is around it up to its value, or the object's end."""
+
 _match_to_bracket = re.compile(rb'(?:[^"{}\[\]]++|"(?:[^"\\]++|\\.)*+")*+([{}\[\]])', re.DOTALL).match
 _match_space = re.compile(_SPACE).match
 _find_token = re.compile(rb'[ \t\r\n]++|[^ \t\r\n"]++|"(?:[^"\\]++|\\.)*+"', re.DOTALL).finditer
@@ -33,6 +36,10 @@ _SURROGATE_ESCAPES = re.compile(rb"\\u[dD][89a-fA-F][0-9a-fA-F]{2}|\\.", re.DOTA
 _SHORT = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 
 _decode_raw = msgspec.json.Decoder(msgspec.Raw).decode
+_decode_object = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+_decode_list = msgspec.json.Decoder(list[msgspec.Raw]).decode
+_encode = msgspec.json.Encoder().encode
+_decode_strict_string = msgspec.json.Decoder(str).decode
 
 
 class Token(IntEnum):
@@ -149,6 +156,25 @@ def end_of_container(data: bytes, position: int) -> int:
     return position
 
 
+def split_object(data: bytes) -> dict[str, msgspec.Raw] | None:
+    """The members of a JSON object, quickly; None where that might miss something: a repeated key, or one that is not
+    written the short way. Space between the object's own tokens is enough for None."""
+    try:
+        found: dict[str, msgspec.Raw] = _decode_object(data)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return None
+    return found if len(_encode(found)) == len(data) else None
+
+
+def split_list(data: bytes) -> list[msgspec.Raw] | None:
+    """The elements of a JSON list, quickly; None for what only the lenient reader takes."""
+    try:
+        found: list[msgspec.Raw] = _decode_list(data)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return None
+    return found
+
+
 def _replace_each_byte(error: UnicodeError) -> tuple[str, int]:
     assert isinstance(error, UnicodeDecodeError)
     return "\ufffd", error.start + 1
@@ -172,8 +198,11 @@ def decode_string(literal: bytes) -> str:
 
     Each byte that is not UTF-8 and each surrogate escape without its partner becomes one U+FFFD.
     """
-    text = literal[1:-1].decode("utf-8", "sessionmill.each_byte")
-    return _ESCAPES.sub(_unescape, text) if "\\" in text else text
+    try:
+        return _decode_strict_string(literal)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        text = literal[1:-1].decode("utf-8", "sessionmill.each_byte")
+        return _ESCAPES.sub(_unescape, text) if "\\" in text else text
 
 
 def compact(data: bytes) -> bytes:

@@ -19,7 +19,16 @@ from typing import Any, TypeVar, cast
 import msgspec
 
 from schemas._json_shapes import RAW_STRING, Cursor, fold_key, shape_of
-from schemas._json_text import Token, UndecodableJSON, check, compact, decode_string, match_token
+from schemas._json_text import (
+    Token,
+    UndecodableJSON,
+    check,
+    compact,
+    decode_string,
+    match_token,
+    split_list,
+    split_object,
+)
 
 __all__ = [
     "RAW_STRING",
@@ -42,7 +51,7 @@ def decode(data: bytes, kind: type[S]) -> S:
     """One JSON value as ``kind``, a msgspec struct; ``null`` gives its empty value. Raises UndecodableJSON."""
     check(data)
     shape = shape_of(kind)
-    return cast(S, shape.build(Cursor(data).read(shape, shape.zero())))
+    return cast(S, shape.build(shape.read_whole(data)))
 
 
 def decode_value(data: bytes) -> Any:
@@ -60,6 +69,9 @@ def decode_value(data: bytes) -> Any:
 
 def elements(data: bytes) -> Iterator[bytes]:
     """The elements of a checked JSON list, each as it stands."""
+    if (split := split_list(data)) is not None:
+        yield from map(bytes, split)
+        return
     cursor = Cursor(data)
     cursor.next()
     while (found := cursor.next())[1] != b"]":
@@ -69,12 +81,13 @@ def elements(data: bytes) -> Iterator[bytes]:
 
 def members(data: bytes) -> Iterator[tuple[str, bytes]]:
     """The members of a checked JSON object in order, repeated ones too: each key in lower case, its value as it is."""
+    if (split := split_object(data)) is not None:
+        yield from ((fold_key(key), bytes(value)) for key, value in split.items())
+        return
     cursor = Cursor(data)
     cursor.next()
-    while (found := cursor.next())[1] != b"}":
-        if found[1] != b",":
-            cursor.next()
-            yield fold_key(decode_string(found[1])), _whole(cursor, *cursor.next())
+    while (literal := cursor.next_key()) is not None:
+        yield fold_key(decode_string(literal)), _whole(cursor, *cursor.next())
 
 
 def _whole(cursor: Cursor, token: int, text: bytes) -> bytes:

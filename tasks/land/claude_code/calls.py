@@ -20,9 +20,10 @@ def call_facts(body: bytes, record: Record) -> CallFacts | None:
     is expected here is left out, but for usage, which is kept as it stands."""
     if record.usage is None:
         return None
-    row = dict(members(body))
+    listed = list(members(body))
+    row = dict(listed)
     # Repeated messages are merged, so the last usage object counts, in whichever of them it is.
-    messages = [value for key, value in members(body) if key == "message" and value.startswith(b"{")]
+    messages = [value for key, value in listed if key == "message" and value.startswith(b"{")]
     usage = [value for message in messages for key, value in members(message) if key == "usage"][-1]
     return CallFacts(
         ord=record.ord,

@@ -23,6 +23,7 @@ from tasks.land.source import Converted, Line, SourceFile
 __all__ = ["convert"]
 
 NOTIFICATION = "<task-notification>"
+_NOTIFICATION_WORD = b"task-notification"
 _CALL_OF_NOTIFICATION = re.compile(r"<tool-use-id>(.*?)</tool-use-id>", re.DOTALL)
 _TASK = re.compile(r"<task-id>(.*?)</task-id>", re.DOTALL)
 
@@ -153,7 +154,11 @@ def _parts(line: Line, row: Row, result: ToolResult | None, file: SourceFile) ->
 def _notified(row: Row) -> tuple[str, str]:
     """The call and the agent that a task notification in the row's text names."""
     content = raw(row.message.content) if row.message is not None else None
-    if content is None or not content.startswith(b'"') or NOTIFICATION not in (text := decode_string(content)):
+    if content is None or not content.startswith(b'"'):
+        return "", ""
+    if _NOTIFICATION_WORD not in content and b"\\u" not in content:  # most rows: not worth decoding once more
+        return "", ""
+    if NOTIFICATION not in (text := decode_string(content)):
         return "", ""
     call = _CALL_OF_NOTIFICATION.search(text)
     child = ""
