@@ -33,9 +33,11 @@ def write_output(name: str, data: bytes) -> None:
 
 def _standing(name: str) -> os.stat_result | None:
     """The file that is there, if any; refused when it is none to be replaced."""
+    if not os.path.basename(name):
+        raise WrongUse(f"{name!r} names no file")
     try:
         status = os.stat(name)
-    except (FileNotFoundError, NotADirectoryError):
+    except FileNotFoundError:
         return None
     except OSError as error:
         raise WrongUse(f"{name}: {error.strerror}") from None

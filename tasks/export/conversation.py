@@ -246,7 +246,7 @@ class _Announced:
         """Note a launch, which a child may have more than once, or a return; of both by tool and by child."""
         named = {tool, record.child} - {""}
         if "launch_ack" in record.flags:
-            self._launched.add(tool)
+            self._launched |= {tool} - {""}
             self._returned -= named
         elif "child_result" in record.flags or record.trigger == "notification":
             self._returned |= named

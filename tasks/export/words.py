@@ -108,6 +108,8 @@ def person_texts(record: Record, source: str) -> list[str] | None:
         return None
     if _NOBODY.intersection(record.flags):
         return None
+    if command_echo(record, source) == "command":
+        return None  # old clients put a command's prompt beside its echo
     known = SOURCES.get(source, _UNKNOWN)
     said = (_said(text, known) for text in _texts(record))
     texts = [text for text in said if text.strip()]

@@ -71,6 +71,13 @@ def test_command_after_a_turn_that_broke_off_does_not_answer_it(zone: Zone, begu
     assert turns_of(conversation(zone, *FIXED, person("more"), *begun, *REVIEWED)) == [("fix the bug", [], "Fixed.")]
 
 
+def test_prompt_of_a_command_beside_its_echo_is_nobodys(zone: Zone) -> None:
+    both = person("<command-message>init is analyzing…</command-message>\n<command-name>/init</command-name>")
+    both["parts"] += person("Please look at this code.")["parts"]
+    found = conversation(zone, *FIXED, both, calls(("t1", "Read")), result("t1"), says("Written down."))
+    assert turns_of(found) == [("fix the bug", [], "Fixed.")]
+
+
 def test_session_of_commands_only_is_nobodys(zone: Zone) -> None:
     found = conversation(zone, *REVIEWED, MODEL, SET)
     assert turns_of(found) == []

@@ -50,6 +50,14 @@ def test_folder_is_refused(sessionmill: Command, folder: Path) -> None:
     assert names(folder) == []
 
 
+@pytest.mark.parametrize("name", ["", "new/", "one/", "one/two", "none/two"])
+def test_what_can_be_no_file_is_refused(sessionmill: Command, folder: Path, name: str) -> None:
+    (folder / "one").write_text("old")
+    done = scaffold(sessionmill, f"{folder}/{name}" if name else "")
+    assert (done.code, done.out) == (2, "")
+    assert (names(folder), (folder / "one").read_text()) == (["one"], "old")
+
+
 def test_links_that_lead_nowhere_but_to_themselves_are_refused(sessionmill: Command, folder: Path) -> None:
     (folder / "a").symlink_to("b")
     (folder / "b").symlink_to("a")
