@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, Final
 
 from pydantic import ValidationError
@@ -25,6 +26,8 @@ _RULES: Final = {
 """pydantic's own errors that its structure can still raise; everything else is `_relavium_values.refuse`."""
 
 _LONGEST_STEP: Final = 80
+_ODD_STEP: Final = re.compile(r"(?=.*\d).{12}|.{41}|.*[=\s@+/]", re.DOTALL)
+"""A key that no field has, and that could be a secret: long with digits in it, very long, or no name at all."""
 
 Refusal = tuple[str, str, str]
 """Rule, field and what is wrong."""
@@ -64,5 +67,7 @@ def _refusal(error: ErrorDetails) -> Refusal:
 
 
 def _shown(step: str) -> str:
-    """A step of a path as one printable word: keys come from the data."""
+    """A step of a path as one printable word: keys come from the data, and one that could be a secret is cut."""
+    if _ODD_STEP.match(step):
+        step = f"{step[:4]}..."
     return (step if step.isprintable() else ascii(step)[1:-1])[:_LONGEST_STEP]

@@ -190,7 +190,9 @@ def _end_of_line(text: str, start: int, longest: int, quote: str) -> int:
 
 def _bare(text: str, found: re.Match[str], kind: str) -> tuple[int, int] | None:
     start = found.end()
-    if text[start : start + 1] in ("(", "["):
+    sign = text[found.end(1) : start]
+    is_verdict = kind == "pass" and ":" in sign
+    if text[start : start + 1] in ("(", "[") or (is_verdict and not found[1].islower()):
         return None
     # What is no secret is short: so little is looked at twice.
     run = _BARE.match(text, start, start + _WINDOW)
@@ -203,11 +205,10 @@ def _bare(text: str, found: re.Match[str], kind: str) -> tuple[int, int] | None:
     said = text[start:end]
     if not said or is_code_at(text, start, run[0]):
         return None
-    sign = text[found.end(1) : start]
     spaced = sign[-1:] in (" ", "\t")
     if not is_secret(kind, said, quoted=False, spaced=spaced):
         return None
-    if kind == "pass" and (":" in sign and (not found[1].islower() or "/" in said)):
+    if is_verdict and "/" in said and len(said) <= LONGEST_REFUSED:
         return None
     if said.isalpha() and (said.islower() or said.istitle()) and text[end : end + 1] == " ":
         return _words(text, found, start, end, kind)

@@ -70,7 +70,7 @@ class _Walk:
                 self.counts.update(counts)
             elif isinstance(item, list):
                 holder[place] = items = list(item)
-                todo += [(items, number, key) for number in range(len(items))]
+                todo += [(items, number, _option(items, number) or key) for number in range(len(items))]
             elif isinstance(item, dict):
                 holder[place] = named = dict(item)
                 todo += [(named, name, name) for name in named]
@@ -97,6 +97,14 @@ class _Walk:
                 for server in servers
             ]
         return _with(agent, **fields, mcp_servers=servers)
+
+
+def _option(items: list[Any], number: int) -> str:
+    """The option of a command that the argument is the value of, if so."""
+    before = items[number - 1] if number else None
+    if not isinstance(before, str) or not before.startswith("-") or "=" in before:
+        return ""
+    return before.lstrip("-")
 
 
 def _with(model: M, **fields: Any) -> M:

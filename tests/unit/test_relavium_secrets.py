@@ -162,6 +162,8 @@ def test_text_outside_the_secrets_is_kept_and_a_second_pass_finds_nothing_new(te
             "token=await ",
             'token=\\"',
             "token=${",
+            "PASS:",
+            "pass:/",
             "api key=",
         ),
     ],
@@ -201,6 +203,16 @@ def test_a_session_loses_secrets_in_its_texts_and_keeps_its_structure() -> None:
     assert done.workflow_id == "password-withheld"
     assert (done.turns, [message.id for message in clean.messages]) == (1, [message.id for message in rows])
     assert read_workflow(done.data, name="f").workflow.name == "password=[withheld]"
+
+
+def test_the_argument_after_a_secret_option_is_withheld() -> None:
+    args = ["--verbose", "serve", "--password", "hunter2", "--port", "8080", "--name=x", "tide"]
+    server = {"id": "tides", "transport": "stdio", "command": "npx", "args": args}
+    clean = withhold_session(record(agentSnapshot=AGENT | {"mcp_servers": [server]}), [])
+    assert clean.counts == {"assignment": 1}
+    agent = clean.record.agentSnapshot
+    assert agent is not None and agent.mcp_servers is not None
+    assert agent.mcp_servers[0].args == [*args[:3], "[withheld]", *args[4:]]
 
 
 def test_a_schema_nested_as_deep_as_json_is_read_is_walked() -> None:

@@ -120,6 +120,8 @@ def test_keys_are_strings_and_nothing_is_merged() -> None:
         ({"schema_version": 1.0, "workflow": document()["workflow"]}, "invalid_literal", "schema_version"),
         (document() | {"more": 1}, "unrecognized_keys", "more"),
         (document(more=1), "unrecognized_keys", "workflow.more"),
+        (document(**{"AKIA" + "IOSFODNN7EXAMPLE": 1}), "unrecognized_keys", "workflow.AKIA..."),
+        (document(**{"password=x": 1}), "unrecognized_keys", "workflow.pass..."),
         (document(id="A"), "invalid_string", "workflow.id"),
         (document(nodes=[]), "too_small", "workflow.nodes"),
         (document(nodes=[*NODES, NODES[0]]), "duplicate", "workflow.nodes"),
