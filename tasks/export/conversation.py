@@ -26,6 +26,8 @@ _NO_TRANSCRIPT = frozenset(
 )
 _NO_EVIDENCE_OF_RECORDS = frozenset(("changes", "provider_body", "execution"))
 _CHILD_OPEN = ("child_stream", "notified_child")
+_FLAGS_LAUNCHES = frozenset(("claude-code",))
+"""Sources in which a tool's result without launch_ack is what the child did; in others it may be a mere launch."""
 
 Position = tuple[int, int]
 
@@ -168,10 +170,12 @@ def conversation_of(
     tools, heard = _heard_and_tools(view, records)
     opened = (msgspec.json.decode(entity.facts, type=_Open) for entity in view.unresolved.values())
     missing = {each.ref for each in opened if each.state == "open" and each.kind in _CHILD_OPEN}
+    dialect = first.header.dialect if first else ""
+    flagged = dialect.partition("/")[0] in _FLAGS_LAUNCHES
     return Conversation(
         id=view.conversation,
         session=header.session,
-        dialect=first.header.dialect if first else "",
+        dialect=dialect,
         title=header.title,
         first_time=header.session_from_time,
         last_time=header.session_through_time,
@@ -181,7 +185,7 @@ def conversation_of(
         records=tuple(records),
         tools=tools,
         heard=heard,
-        missing_children={child: announced.waiting(child) for child in sorted(missing)},
+        missing_children={child: announced.waiting(child, flagged=flagged) for child in sorted(missing)},
     )
 
 
@@ -235,12 +239,13 @@ class _Announced:
         elif anchor := record.tool or result:
             self._tools.setdefault(record.child, set()).add(anchor)
 
-    def waiting(self, child: str) -> frozenset[str]:
-        """The tools that launched the child and wait for it."""
+    def waiting(self, child: str, *, flagged: bool) -> frozenset[str]:
+        """The tools that launched the child and wait for it; where launches are not `flagged`, any may have."""
         if child in self._returned:
             return frozenset()
         by_batch = {self._batch_tool.get(batch, "") for batch in self._batches.get(child, ())}
-        return frozenset(((self._tools.get(child, set()) | by_batch) & self._launched) - self._returned)
+        tools = (self._tools.get(child, set()) | by_batch) - {""}
+        return frozenset((tools & self._launched if flagged else tools) - self._returned)
 
     def _take_return(self, record: Record, tool: str) -> None:
         """Note a launch, which a child may have more than once, or a return; of both by tool and by child."""

@@ -12,7 +12,7 @@ from storage.zone import Zone
 from tasks.export.completion import why_unfinished
 from tasks.export.conversation import Conversation, read_conversation
 from tasks.export.exchanges import exchanges_of
-from tests.claude_sessions import END, HOUR, START, calls, conversation, land, note, person, result, says
+from tests.claude_sessions import END, HOUR, START, assemble, calls, conversation, land, note, person, result, says
 from tests.golden import GOLDEN
 
 Row = dict[str, Any]
@@ -82,6 +82,17 @@ def test_child_whose_tool_has_its_answer_is_not_waited_for(zone: Zone, answer: R
     found = conversation(zone, *rows)
     assert list(found.missing_children) == ["0a1b2c3"]
     assert unfinished(found) is None
+
+
+def test_child_of_a_source_that_flags_no_launches_is_waited_for_until_its_return_is_reported(zone: Zone) -> None:
+    rows = [person("go"), calls(("t1", "spawn_agent")), result("t1", child="ag1"), says("Started.")]
+    found = conversation(zone, *rows, dialect="codex/1")
+    assert unfinished(found) == "its last turn started child stream ag1, which has not landed"
+    land(zone, [person("{}", trigger="notification", child="ag1"), says("It is done.")], seq=2, dialect="codex/1")
+    assemble(zone)
+    again = read_conversation(zone, "s1")
+    assert again is not None
+    assert unfinished(again) is None
 
 
 @pytest.mark.parametrize("names", [{"tool": "t1"}, {"child": "ag1"}, {"tool": "t1", "child": "ag1"}])
