@@ -20,28 +20,31 @@ def checked_events(found: Scan, header: LogHeader, name: str, *, first_row: int 
     """The events of a scan, brought up to date, each found to keep the rules of the header's generation;
     ``first_row`` is what errors call the first of its lines.
 
-    Raises LogUnsupported for an unknown type, LogEventRejected for an event that breaks a rule.
+    Raises LogEventRejected for an old shape that is none, LogUnsupported for an unknown type, LogEventRejected for an
+    event that breaks a rule: each for the whole log before the next, as the original does.
     """
-    upgrade = Upgrade(header.id) if header.version < 2 else None
-    rules = EventRules(header.version)
     events = found.events
-    position = 0
+    # A row's members are as this program makes them: only events that stand alone need a look.
+    single = [line.first_seq for line in found.lines if line.events == 1]
+    upgrade = Upgrade(header.id)
+    rules = EventRules(header.version)
+    seq = 0
     try:
-        for line in found.lines:
-            position = line.first_seq
-            if found.not_finite and not found.not_finite.isdisjoint(range(position, position + line.events)):
-                raise EventFault("number", "a number is -0 or infinite")
-            if line.events != 1:
-                continue  # a row's members are as this program makes them
-            event = events[position]
-            if upgrade is not None:
-                event = upgrade(event)
-            events[position] = rules.check(event)
+        if header.version < 2:
+            for seq in single:
+                events[seq] = upgrade(events[seq])
+        for seq in single:
+            rules.check_type(events[seq])
+        if found.not_finite:
+            seq = min(found.not_finite)
+            raise EventFault("number", "a number is -0 or infinite")
+        for seq in single:
+            events[seq] = rules.check(events[seq])
     except LegacyShape as error:
-        raise LogEventRejected(name, first_row + _index(found, position), "legacy", str(error)) from None
+        raise LogEventRejected(name, first_row + _index(found, seq), "legacy", str(error)) from None
     except EventFault as error:
         kind = LogUnsupported if error.rule == "unknown_type" else LogEventRejected
-        raise kind(name, first_row + _index(found, position), error.rule, error.detail) from None
+        raise kind(name, first_row + _index(found, seq), error.rule, error.detail) from None
     return events
 
 

@@ -28,56 +28,55 @@ NOT_STARTED_TEXT: Final = (
 class _Pending(NamedTuple):
     """A call that an answer asked for: the step of the answer, and the number of its tool/call once there is one."""
 
-    step: Any
+    step: Event
     started: int | None
 
 
 def closing_events(events: Sequence[Event], generation: int) -> list[Event]:
     """The events that close the turn which ``events`` leave open; none when no turn is open."""
-    turn: Any = None
-    step: Any = None
-    is_open = False
+    turn: Event | None = None
+    step: Event | None = None
     pending: dict[str, _Pending] = {}
     for event in events:
         kind, data = event["type"], event["data"]
         if kind == "assistant/chunk":
             continue
         if kind == "turn/start":
-            turn, step, is_open = field(data, "turn"), None, True
+            turn, step = _part(data, "turn"), None
             pending = {}
         elif kind == "turn/end":
-            step, is_open = None, False
+            turn = step = None
             pending = {}
         elif kind == "step/start":
-            step = field(data, "step")
+            step = _part(data, "step")
         elif kind == "step/end":
             step = None
             pending = {}
         elif kind == "assistant/message":
             for block in blocks_of(message_of(event)):
                 if block["type"] == "tool-call" and isinstance(block.get("id"), str):
-                    pending[block["id"]] = _Pending(field(data, "step"), None)
+                    pending[block["id"]] = _Pending(_part(data, "step"), None)
         elif kind == "tool/call":
             call = field(data, "callId")
             if isinstance(call, str) and call in pending:
                 pending[call] = pending[call]._replace(started=event["seq"])
         elif kind == "tool/result":
             pending.pop(message_of(event)["source"]["callId"], None)
-    if not is_open:
+    if turn is None:
         return []
     time, seq = events[-1]["time"], len(events)
     closers: list[Event] = []
     for call, waiting in pending.items():
         closers.append(_result(call, waiting, turn, seq + len(closers), time, generation))
     if step is not None:
-        data = {"turn": turn, "step": step}
+        data = {**turn, **step}
         closers.append({"type": "step/end", "seq": seq + len(closers), "time": time, "data": data})
-    data = {"turn": turn, "reason": {"kind": "interrupted"}}
+    data = {**turn, "reason": {"kind": "interrupted"}}
     closers.append({"type": "turn/end", "seq": seq + len(closers), "time": time, "data": data})
     return closers
 
 
-def _result(call: str, waiting: _Pending, turn: Any, seq: int, time: Any, generation: int) -> Event:
+def _result(call: str, waiting: _Pending, turn: Event, seq: int, time: Any, generation: int) -> Event:
     started = waiting.started is not None
     text = OUTCOME_UNKNOWN_TEXT if started else NOT_STARTED_TEXT
     content: list[Any] = [{"type": "text", "text": text}]
@@ -91,8 +90,13 @@ def _result(call: str, waiting: _Pending, turn: Any, seq: int, time: Any, genera
     name, code = (
         ("ToolOutcomeUnknownError", "TOOL_OUTCOME_UNKNOWN") if started else ("ToolNotStartedError", "TOOL_NOT_STARTED")
     )
-    data = {"turn": turn, "step": waiting.step, "message": message, "error": {"name": name, "code": code}}
+    data = {**turn, **waiting.step, "message": message, "error": {"name": name, "code": code}}
     result: Event = {"type": "tool/result", "seq": seq, "time": time, "data": data, "surfaceOp": "append"}
     if started:
         result["sourceEventSeqs"] = [waiting.started]
     return result
+
+
+def _part(data: Any, key: str) -> Event:
+    """The one member of ``data``, or nothing where it has no such: what is not there is not made up."""
+    return {key: data[key]} if isinstance(data, dict) and key in data else {}

@@ -37,20 +37,27 @@ class EventRules:
 
     def __init__(self, generation: int) -> None:
         self._generation = generation
-        self._known = known_types(generation)
+        self._known = known_types(generation) | REFUSED_TYPES[generation]
         self._on_surface = surface_types(generation)
         self._surface = Surface(generation)
         self._results: dict[int, Event] = {}
         self._sources = 0
 
+    def check_type(self, event: Event) -> None:
+        """Raise EventFault (``unknown_type``) for a type that is neither known nor marked as one to ignore."""
+        kind = event.get("type")
+        if not isinstance(kind, str) or kind not in self._known:
+            if event.get("ignorable") is not True:
+                raise EventFault("unknown_type", f"{kind!r:.60} is no known type, and not marked as one to ignore")
+            if not isinstance(kind, str) or not kind:
+                raise EventFault("envelope", "type is no text, or empty")
+
     def check(self, event: Event) -> Event:
-        """``event``, with the events it cites written out one by one. Raises EventFault."""
+        """``event``, whose type has been checked, with each event that it cites written out. Raises EventFault."""
         kind = event.get("type")
         if not _REQUIRED <= event.keys() <= _ENVELOPE:
             odd = min(event.keys() - _ENVELOPE, default=None)
             raise EventFault("envelope", f"unknown key {odd!r}" if odd else "type, seq, time or data is missing")
-        if not isinstance(kind, str) or not kind:
-            raise EventFault("envelope", "type is no text, or empty")
         if type(event["time"]) is not int and not is_safe(event["time"], lowest=-MAX_SAFE):
             raise EventFault("envelope", "time is no whole number of milliseconds")
         if not is_safe(abs(event["time"])):
@@ -59,10 +66,7 @@ class EventRules:
             raise EventFault("envelope", "ignorable is there and not true")
         if kind in REFUSED_TYPES[self._generation]:
             raise EventFault("retired", f"{kind} is no event of this generation")
-        if kind not in self._known:
-            if "ignorable" not in event:
-                raise EventFault("unknown_type", f"{kind!r:.60} is no known type, and not marked as one to ignore")
-        elif kind == "request/header":
+        if kind == "request/header":
             _check(_request_header_fault(event["data"]), "request_header")
         if kind not in self._on_surface:
             if "surfaceOp" in event or "sourceEventSeqs" in event:

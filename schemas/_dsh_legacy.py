@@ -6,7 +6,9 @@ Each old shape has exactly its keys; anything between the old and the new is ref
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeGuard
+
+from schemas._dsh_json import is_safe
 
 __all__ = ["LegacyShape", "Upgrade"]
 
@@ -29,7 +31,11 @@ class Upgrade:
     def __call__(self, event: Event) -> Event:
         """``event`` itself, or what it is today. Raises LegacyShape."""
         kind, data = event.get("type"), event.get("data")
-        if not isinstance(kind, str) or kind not in _UPGRADES or not isinstance(data, dict):
+        if not isinstance(kind, str) or kind not in _UPGRADES:
+            return event
+        if not isinstance(data, dict):
+            if kind in ("turn/end", "steering/message"):
+                raise LegacyShape(f"a {kind} without data")
             return event  # nothing old about it; whether it is well-formed is for others to judge
         upgrade = _UPGRADES[kind]
         event = upgrade(self, event, data)
@@ -41,15 +47,15 @@ class Upgrade:
         if "trigger" not in data:
             return event
         trigger = data["trigger"]
-        if data.keys() != {"turn", "trigger"} or not isinstance(trigger, dict) or "kind" not in trigger:
+        if data.keys() != {"turn", "trigger"} or not is_safe(data["turn"], lowest=1) or not _has_kind(trigger):
             raise LegacyShape("a turn/start with a trigger holds something else than the turn and the trigger's kind")
         return {**event, "data": {"turn": data["turn"]}}
 
     def _turn_end(self, event: Event, data: Event) -> Event:
         reason = data.get("reason")
-        if not isinstance(reason, dict):
-            return event
-        kind = reason.get("kind")
+        if not is_safe(data.get("turn"), lowest=1) or not _has_kind(reason):
+            raise LegacyShape("a turn/end without its turn, or without the kind of its reason")
+        kind = reason["kind"]
         today: Event
         if kind == "aborted" and reason.keys() == {"kind"}:
             today = {"kind": "aborted", "reason": {"kind": "legacy"}}
@@ -125,6 +131,10 @@ class Upgrade:
         message = event["data"].get("message")
         if isinstance(message, dict) and "id" in message:
             self._ids[event["seq"]] = message["id"]
+
+
+def _has_kind(value: Any) -> TypeGuard[Event]:
+    return isinstance(value, dict) and isinstance(value.get("kind"), str) and value["kind"] != ""
 
 
 _UPGRADES = {

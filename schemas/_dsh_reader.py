@@ -49,6 +49,7 @@ class StoredLog:
 class _Text:
     """A log's text, and how it was framed. Of its bytes the first ``whole`` are from whole frames or lines."""
 
+    header: LogHeader
     text: bytes
     header_end: int
     whole: int
@@ -68,12 +69,11 @@ def read_log(data: bytes, *, name: str, limit: int = MAX_LOG_BYTES) -> StoredLog
     if place.generation not in GENERATIONS:
         detail = f"generation {place.generation}, which is newer than this reader; upgrade it"
         raise LogUnsupported(name, None, "version", detail)
-    opened = _open_compressed(data, name, limit) if place.compressed else _open_plain(data, name, limit)
-    header = read_header(opened.text[: opened.header_end - 1], place.generation, name)
+    opened = (_open_compressed if place.compressed else _open_plain)(data, place.generation, name, limit)
     found = scan(opened.text, opened.header_end, packed=place.generation < 2, name=name)
-    if found.undecodable and place.compressed and place.generation and found.end < opened.whole:
+    if place.compressed and found.end < opened.whole:
         raise LogRejected(name, len(found.lines) + 2, "line", f"{found.fault}, in a whole frame")
-    events = checked_events(found, header, name)
+    events = checked_events(found, opened.header, name)
     torn = found.fault
     if torn is None and opened.torn_frame is not None:
         torn = "the last frame is cut short"
@@ -82,7 +82,7 @@ def read_log(data: bytes, *, name: str, limit: int = MAX_LOG_BYTES) -> StoredLog
     return StoredLog(
         file=name,
         compressed=place.compressed,
-        header=header,
+        header=opened.header,
         events=events,
         lines=found.lines,
         frames=opened.frames,
@@ -94,22 +94,25 @@ def read_log(data: bytes, *, name: str, limit: int = MAX_LOG_BYTES) -> StoredLog
     )
 
 
-def _open_plain(data: bytes, name: str, limit: int) -> _Text:
+def _open_plain(data: bytes, generation: int, name: str, limit: int) -> _Text:
     if len(data) > limit:
         raise LogRejected(name, None, "too_large", f"{len(data)} bytes, above the limit of {limit}")
     header_end = data.find(b"\n") + 1
     if not header_end:
         raise LogRejected(name, None, "empty", "the file has no header line")
-    return _Text(data, header_end, len(data), [], None)
+    header = read_header(data[: header_end - 1], generation, name)
+    return _Text(header, data, header_end, len(data), [], None)
 
 
-def _open_compressed(data: bytes, name: str, limit: int) -> _Text:
+def _open_compressed(data: bytes, generation: int, name: str, limit: int) -> _Text:
     frames, torn_frame = find_frames(data, name)
     if not frames:
         raise LogRejected(name, None, "empty", "the file has no whole frame, so no header")
-    contents = open_frames(data, frames, name, limit)
+    contents = open_frames(data, frames[:1], name, limit)
     if contents[0].find(b"\n") + 1 != len(contents[0]) or not contents[0]:
         raise LogRejected(name, None, "frame", "the first frame is not exactly the header line")
+    header = read_header(contents[0][:-1], generation, name)
+    contents += open_frames(data, frames[1:], name, limit - len(contents[0]))
     starts, offset = [], 0
     for frame, content in zip(frames, contents, strict=True):
         starts.append((frame.start, offset))
@@ -119,4 +122,4 @@ def _open_compressed(data: bytes, name: str, limit: int) -> _Text:
     text = b"".join(contents)
     if text[offset - 1] != 0x0A:
         raise LogRejected(name, None, "frame", "the last whole frame ends within a line")
-    return _Text(text, len(contents[0]), offset, starts, torn_frame)
+    return _Text(header, text, len(contents[0]), offset, starts, torn_frame)

@@ -30,8 +30,7 @@ class Line(NamedTuple):
 @dataclass
 class Scan:
     """What a log's text holds. ``end`` is where its last good line ends; ``not_finite`` are the numbers of the events
-    that hold -0 or an infinite number; ``fault`` says what is wrong with the line at ``end``, if one stands there, and
-    ``undecodable`` whether it is no JSON.
+    that hold -0 or an infinite number; ``fault`` says what is wrong with the line at ``end``, if one stands there.
     """
 
     events: list[Event] = field(default_factory=list)
@@ -39,7 +38,6 @@ class Scan:
     not_finite: set[int] = field(default_factory=set)
     end: int = 0
     fault: str | None = None
-    undecodable: bool = False
 
 
 def scan(text: bytes, start: int, *, packed: bool, name: str) -> Scan:
@@ -60,7 +58,6 @@ def scan(text: bytes, start: int, *, packed: bool, name: str) -> Scan:
         except UndecodableJSON as error:
             value = None
             held = f"not JSON: {error}"
-            found.undecodable = True
         else:
             held = _events_in(value, expected, packed)
         if isinstance(held, str):

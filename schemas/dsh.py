@@ -6,6 +6,7 @@ says which bytes make the same true of the file. Where logs lie is for `schemas.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -93,14 +94,6 @@ def _sound_part(log: StoredLog) -> tuple[int, int]:
     """How much of the file can stay, and the first of the good lines that are not in that part."""
     if not log.compressed:
         return (log.text_end if log.torn else log.file_bytes), len(log.lines)
-    if log.torn is None:
+    if log.torn_frame is None:
         return log.file_bytes, len(log.lines)
-    starts = {line.start: number for number, line in enumerate(log.lines)}
-    starts[log.text_end] = len(log.lines)
-    if log.torn_frame is not None and log.frames_end in starts and log.frames_end <= log.text_end:
-        return log.torn_frame, starts[log.frames_end]
-    # The tail was lost within whole frames: back to the last frame that begins where a good line does.
-    for file_start, text_start in reversed(log.frames[1:]):
-        if text_start in starts:
-            return file_start, starts[text_start]
-    return log.file_bytes, len(log.lines)
+    return log.torn_frame, bisect_left(log.lines, log.frames_end, key=lambda line: line.start)

@@ -94,8 +94,7 @@ def test_a_working_directory_may_be_of_another_system(cwd: str) -> None:
     [
         {"time": 1.5},
         {"time": 2**53},
-        {"type": ""},
-        {"type": 7},
+        {"type": "", "ignorable": True},
         {"ignorable": False},
         {"more": 1},
         {"time": -(2.0**60)},
@@ -108,7 +107,10 @@ def test_an_envelope_has_its_keys_and_no_others(change: dict[str, Any]) -> None:
 
 def test_an_event_without_data_is_refused() -> None:
     with pytest.raises(LogEventRejected, match="envelope"):
-        read_log(write_first_batch(header(), [], compressed=False) + b'{"type":"a","seq":0,"time":1}\n', name=PLAIN[0])
+        read_log(
+            write_first_batch(header(), [], compressed=False) + b'{"type":"todo/write","seq":0,"time":1}\n',
+            name=PLAIN[0],
+        )
 
 
 def test_numbers_that_json_cannot_hold_again_are_refused() -> None:
@@ -119,7 +121,21 @@ def test_numbers_that_json_cannot_hold_again_are_refused() -> None:
 
 def test_an_unknown_type_is_kept_when_it_is_marked_as_one_to_ignore() -> None:
     assert read({**mark("future/hint"), "ignorable": True}).events[0]["type"] == "future/hint"
-    assert refusal(mark("future/need")) == "unknown_type"
+    for unknown in ("future/need", "", 7, None):
+        assert refusal({"type": unknown, "data": {}}) == "unknown_type"
+    assert refusal({**mark("future/need"), "ignorable": False}) == "unknown_type"
+
+
+def test_an_old_shape_that_is_none_is_told_before_an_unknown_type_and_that_before_a_broken_rule() -> None:
+    broken, unknown, old = mark("todo/write", x=1) | {"more": 1}, mark("future/need"), mark("turn/end", turn=0)
+    for events, rule in (
+        ([broken, unknown, old], "legacy"),
+        ([broken, unknown], "unknown_type"),
+        ([broken], "envelope"),
+    ):
+        with pytest.raises(LogRejected) as refused:
+            read(*events)
+        assert (refused.value.rule, refused.value.row) == (rule, len(events) + 1)
 
 
 @pytest.mark.parametrize(
@@ -254,7 +270,14 @@ def test_an_old_turns_end_is_told_as_today(reason: Event, today: Event) -> None:
     [
         mark("turn/start", turn=1, trigger={"kind": "user"}, more=1),
         mark("turn/start", turn=1, trigger="user"),
+        mark("turn/start", turn=0, trigger={"kind": "user"}),
+        mark("turn/start", turn=1, trigger={"kind": ""}),
         mark("turn/end", turn=1, reason={"kind": "error", "why": "x"}),
+        mark("turn/end", turn=1, reason={}),
+        mark("turn/end", turn=1),
+        mark("turn/end", turn=0, reason={"kind": "completed"}),
+        {"type": "turn/end", "data": None},
+        {"type": "steering/message", "data": [], "surfaceOp": "append"},
         {**mark("steering/message", turn=1, text="x"), "surfaceOp": "append"},
         {**mark("assistant/message", turn=1, content=[], provenance="x"), "surfaceOp": "append"},
     ],

@@ -101,20 +101,20 @@ def test_a_turns_end_with_a_wrong_number_is_damage() -> None:
         read_log(in_frames(TWO_TURNS, compressed=False) + write_event(TWO_TURNS[-1]), name=PLAIN)
 
 
-def test_a_tail_lost_within_a_whole_frame_is_mended_from_the_last_sound_line() -> None:
-    lost = {**TWO_TURNS[8], "seq": 90}
-    data = in_frames(TWO_TURNS[:6]) + write_batch([*TWO_TURNS[6:8], lost])
-    log = read_log(data, name=ZSTD)
-    assert log.events == TWO_TURNS[:8]
-    assert mended(data, ZSTD).events == logical_events(log)
-
-
-def test_a_line_that_is_no_json_in_a_whole_frame_is_damage_in_later_generations() -> None:
+@pytest.mark.parametrize("generation", [0, 4])
+@pytest.mark.parametrize("line", [b"nonsense", b'{"type":"todo/write","seq":90,"time":1,"data":{}}', b"5"])
+def test_a_bad_line_in_a_whole_frame_is_damage_whatever_comes_after_it(line: bytes, generation: int) -> None:
     begun = numbered(mark("turn/start", turn=1))
-    tail = compress(b"nonsense\n")
-    assert read_log(write_first_batch(header(), begun) + tail, name=ZSTD).events == begun
-    with pytest.raises(LogRejected, match="not JSON"):
-        read_log(write_first_batch(header(4), begun) + tail, name=LATEST)
+    data = write_first_batch(header(generation), begun) + compress(line + b"\n")
+    with pytest.raises(LogRejected, match="in a whole frame") as refused:
+        read_log(data, name=LATEST if generation else ZSTD)
+    assert refused.value.row == 3
+
+
+def test_the_version_is_looked_at_before_the_frames_behind_it() -> None:
+    data = write_first_batch(header(4), []) + compress(b"{}\n")[:-1] + b"?"
+    with pytest.raises(LogUnsupported, match="version 4"):
+        read_log(data, name=ZSTD)
 
 
 @pytest.mark.parametrize(
@@ -186,6 +186,11 @@ def test_a_turn_that_a_crash_left_open_is_closed_in_memory(generation: int) -> N
     assert closing[0]["data"]["message"]["role"] == ("tool" if generation == 4 else "user")
     assert closing[3]["data"]["reason"] == {"kind": "interrupted"}
     assert closing_events(events + closing, generation) == []
+
+
+def test_what_an_event_does_not_say_is_not_made_up_for_it() -> None:
+    closing = closing_events(numbered(mark("turn/start"), mark("step/start")), 0)
+    assert [event["data"] for event in closing] == [{}, {"reason": {"kind": "interrupted"}}]
 
 
 def test_what_stands_outside_turns_needs_no_closing() -> None:
