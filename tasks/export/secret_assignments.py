@@ -47,6 +47,7 @@ _BLOCK_VALUE = re.compile(r"(?:[|>][+-]?)?[ \t]*\r?\n[ \t]+([^\s:#-][^\s:]*)[ \t
 _START_OF_LINE = re.compile(
     r"(?:\A|[\r\n])[ \t]*(?:(?:[-*>+]|export|set|const|let|var)[ \t]+)?[A-Za-z0-9_.-]*[\"'`*]{0,2}\Z"
 )
+_PAIR = re.compile(r"[^\s=]=")
 _DIGIT = re.compile(r"\d")
 _CLOSER = re.compile(r"[)\]}>]")
 _LONGEST_BEFORE = 100
@@ -170,10 +171,10 @@ def _header(text: str, name: int, start: int) -> tuple[int, int] | None:
     first = value.split(None, 1)[0].rstrip(",;")
     if text[name : name + 14].lower().removeprefix("set-").startswith("cookie"):
         # "Cookie: enabled" is none.
-        kept = "=" not in value and (len(first) < 8 or not _DIGIT.search(first))
+        kept = not _PAIR.search(value) and (len(first) < 8 or not _DIGIT.search(first))
         kept = kept or (first == value and not is_secret("token", value.partition("=")[2] or value, quoted=True))
     else:
-        kept = is_code_at(text, start, first) or not is_secret("token", first, quoted=False)
+        kept = is_code_at(text, start, first, "token") or not is_secret("token", first, quoted=False)
         kept = (kept and "=" not in value[len(first) :]) or (scheme is None and is_prose(value))
     if kept:
         return None
@@ -203,10 +204,10 @@ def _bare(text: str, found: re.Match[str], kind: str) -> tuple[int, int] | None:
         run = _BARE.match(text, start, start + _LONGEST) or run
         end = _cut(text, found.start(), start, run.end())
     said = text[start:end]
-    if not said or is_code_at(text, start, run[0]):
+    if not said or is_code_at(text, start, run[0], kind):
         return None
     spaced = sign[-1:] in (" ", "\t")
-    if not is_secret(kind, said, quoted=False, spaced=spaced):
+    if not is_secret(kind, said, quoted=False, spaced=spaced, assigned=spaced and "=" in sign):
         return None
     if is_verdict and "/" in said and len(said) <= LONGEST_REFUSED:
         return None
@@ -217,7 +218,8 @@ def _bare(text: str, found: re.Match[str], kind: str) -> tuple[int, int] | None:
 
 def _words(text: str, found: re.Match[str], start: int, end: int, kind: str) -> tuple[int, int] | None:
     """A word that may be the first of a sentence, or of a pass phrase on a line of its own."""
-    if not text[end + 1 : end + 2].isalpha():
+    following = text[end + 1 : end + 2]
+    if not (following.isalpha() or (following.isdigit() and kind != "password")):
         return start, end
     line = _LINE.match(text, start, start + _WINDOW)
     words = line[0].rstrip(" \t\"'`;,") if line is not None else ""

@@ -38,7 +38,7 @@ _NO_SECRET_ENDS: Final = words_of(
 
 @lru_cache(maxsize=8192)
 def name_kind(name: str) -> str:
-    """``password``, ``pass``, ``secret``, ``token``, ``key``, ``env_key``, ``header``, ``signature``, or nothing."""
+    """``password``, ``pass``, ``secret``, ``token``, ``key``, ``env_key``, ``header``, or nothing."""
     words = [word.lower() for word in _WORD.findall(name)]
     if not words or words[-1] in _NO_SECRET_ENDS:
         return ""
@@ -65,9 +65,7 @@ def _word_kind(word: str, before: str, name: str, is_last: bool) -> str:
     if word.endswith("key") and word[:-3] in _KEY_OF:
         return "key"
     if is_last and word in ("authorization", "cookie", "cookies"):
-        return "header"
-    if is_last and word in ("sig", "signature"):
-        return "signature"
+        return "header" if word == "authorization" or name.lower() in ("cookie", "set-cookie") else "token"
     if word == "connectionstring" or (word == "string" and before == "connection"):
         return "secret"
     return "token" if word == "auth" and is_last and name.startswith("_") else ""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from tasks.export.secret_names import words_of
+from tasks.export.secret_names import name_kind, words_of
 
 __all__ = ["LONGEST_REFUSED", "is_code_at", "is_prose", "is_secret"]
 
@@ -39,22 +39,28 @@ _ROOT = re.compile(
     r"context|cls|props|state|app|kwargs|event|body|form|input|secrets|import)\b"
 )
 _TYPE = re.compile(r"&?[A-Za-z_][\w.:]*(?:<[\w<>,:&' ]*>|\[[\w\[\], .:+*'\"|-]*\])(?:\.\w+|[?!])*")
+_NAME = re.compile(r"[A-Za-z_]+")
+_OF_ADDRESS = re.compile(r"[@?=]|hooks|[A-Za-z0-9_-]{24}")
 _CAMEL = re.compile(r"[a-z]*(?:[A-Z][a-z]+)+")
 _PASCAL = re.compile(r"(?:[A-Z][a-z]+){2,}")
 _CALL = re.compile(
     r"(?:await[ \t]|new[ \t]|[&*!]){0,2}[A-Za-z_][\w.:]{0,120}+!?"
     r"\((?:[ \t]*(?:[\r\n]|\Z)|[^()\r\n]{0,200}+(?:\([^()\r\n]{0,200}+\)[^()\r\n]{0,200}+){0,4}\)(?![A-Za-z0-9]))"
 )
+_OPENS_CODE = re.compile(r"[A-Za-z_][\w.:]*!?[(\[]|\{[\"']")
 _SUBSCRIPT = re.compile(r"[A-Za-z_][A-Za-z_.]{0,120}\[(?:[\"'][^\"'\r\n]{0,80}[\"']|[\w+\-: ]{1,40})\](?![A-Za-z0-9])")
 _PROSE_WORDS: Final = words_of(
     "a an the is are was be it of for to in on at and or not no never please use your you my our must should can with "
     "from that this them they when if see enter will has have required by as below here only all i"
 )
-_SHORTEST: Final = {"password": 1, "pass": 4, "signature": 6, "env_key": 6}
+_SHORTEST: Final = {"password": 1, "pass": 4, "env_key": 6}
 
 
-def is_secret(kind: str, value: str, *, quoted: bool, spaced: bool = False) -> bool:
-    """Whether ``value`` of a name of the kind ``kind`` (`tasks.export.secret_names.name_kind`) is a secret."""
+def is_secret(kind: str, value: str, *, quoted: bool, spaced: bool = False, assigned: bool = False) -> bool:
+    """Whether ``value`` of a name of the kind ``kind`` (`tasks.export.secret_names.name_kind`) is a secret.
+
+    ``spaced`` says that white space is before it, ``assigned`` that a sign of equality is before that.
+    """
     if len(value) > LONGEST_REFUSED:
         return True
     bare = value.strip()
@@ -64,16 +70,21 @@ def is_secret(kind: str, value: str, *, quoted: bool, spaced: bool = False) -> b
         return False
     is_number = _NUMBER.fullmatch(bare) is not None
     if kind == "password":
-        return quoted or not (_is_attribute(bare, spaced) or (spaced and _PASCAL.fullmatch(bare)))
+        if quoted or _is_attribute(bare, spaced) or (spaced and _PASCAL.fullmatch(bare)):
+            return quoted
+        # "password=db_password" is code.
+        return not ("_" in bare and _NAME.fullmatch(bare) and name_kind(bare) == "password")
     if kind == "pass":
         return not is_number and (quoted or not _ATTRIBUTE.fullmatch(bare))
     if is_number:
         return kind == "key" and len(bare) >= 8 and bare.isdigit()
-    if _PATH_OF_VARIABLE.fullmatch(bare):
+    if _PATH_OF_VARIABLE.fullmatch(bare) or (bare.startswith(("http://", "https://")) and not _OF_ADDRESS.search(bare)):
         return False
     if quoted:
-        return not is_prose(bare)
+        return not (is_prose(bare) or (bare.isupper() and _NAME.fullmatch(bare) and name_kind(bare)))
     if kind == "env_key" and not any(letter.isdigit() for letter in bare) and "-" not in bare:
+        return False
+    if _NAME.fullmatch(bare) and (name_kind(bare) or (spaced and "_" in bare) or (assigned and bare.islower())):
         return False
     return not (_ATTRIBUTE.fullmatch(bare) or _CAMEL.fullmatch(bare))
 
@@ -84,12 +95,14 @@ def is_prose(words: str) -> bool:
     return len(parts) > 1 and any(part.strip(".,;:!?") in _PROSE_WORDS for part in parts)
 
 
-def is_code_at(text: str, start: int, value: str) -> bool:
+def is_code_at(text: str, start: int, value: str, kind: str) -> bool:
     """Whether a call, a subscript, a generic type or a template reference begins at ``start``."""
     if not value or len(value) > LONGEST_REFUSED:
         return False
-    if value[0] in "$<{":
+    if value[0] in "$<{" and value[1:2] not in ("'", '"'):
         return _STARTS_TEMPLATE.match(text, start) is not None
+    if kind != "password" and _OPENS_CODE.match(value):
+        return True
     if "(" in value or value in ("await", "new"):
         return _CALL.match(text, start) is not None
     if "[" in value:

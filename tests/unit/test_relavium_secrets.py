@@ -211,7 +211,8 @@ def test_the_argument_after_a_secret_option_is_withheld() -> None:
     clean = withhold_session(record(agentSnapshot=AGENT | {"mcp_servers": [server]}), [])
     assert clean.counts == {"assignment": 1}
     agent = clean.record.agentSnapshot
-    assert agent is not None and agent.mcp_servers is not None
+    assert agent is not None
+    assert agent.mcp_servers is not None
     assert agent.mcp_servers[0].args == [*args[:3], "[withheld]", *args[4:]]
 
 
