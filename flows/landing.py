@@ -19,6 +19,8 @@ from storage.zone import Zone
 from tasks.land.archive import land_archive
 from tasks.land.kinds import recognise
 from tasks.land.outcome import LandOptions, SessionLanding
+from tasks.land.quarantine import Note, all_notes
+from tasks.land.session import root_name
 
 __all__ = ["LandSummary", "land_source"]
 
@@ -26,7 +28,8 @@ PROBLEMS_SHOWN = 3
 
 
 class LandSummary(BaseModel):
-    """A source's sessions, by name, and its totals; the places that could not be listed are under the name ""."""
+    """A source's sessions, by name, and its totals; the places that could not be listed are under the name "".
+    `noted` is what is known to be wrong with the source, from this pass and earlier ones."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -34,10 +37,14 @@ class LandSummary(BaseModel):
     zone: str
     kind: str
     sessions: list[SessionLanding]
+    noted: list[Note]
 
     @classmethod
-    def of(cls, source: str, zone: str, kind: str, outcomes: Iterable[SessionLanding]) -> Self:
-        return cls(source=source, zone=zone, kind=kind, sessions=sorted(outcomes, key=lambda each: each.session))
+    def of(
+        cls, source: str, zone: str, kind: str, outcomes: Iterable[SessionLanding], noted: Iterable[Note] = ()
+    ) -> Self:
+        sessions = sorted(outcomes, key=lambda each: each.session)
+        return cls(source=source, zone=zone, kind=kind, sessions=sessions, noted=list(noted))
 
     @computed_field  # type: ignore[prop-decorator]
     @property
@@ -74,6 +81,8 @@ class LandSummary(BaseModel):
         )
         if unchanged := sum(each.unchanged for each in sessions):
             said += f" ({unchanged} unchanged since all had landed, not looked at)"
+        if self.noted:
+            said += f"; {len(self.noted)} noted in _quarantine/landing/ of the zone"
         if more := sum(each.more for each in sessions):
             said += f"; {counted(more, 'session')} with more to land: run it again"
         return said
@@ -118,7 +127,8 @@ def land_source(
         for outcome in land_archive(Zone(store), source, dialect, found, options):
             outcomes.append(outcome)
             bar.advance(f"{outcome.session} {counted(sum(each.records for each in outcomes), 'record')}")
-    summary = LandSummary.of(source.url, store.url, dialect.name, outcomes)
+    noted = all_notes(store, root_name(source))
+    summary = LandSummary.of(source.url, store.url, dialect.name, outcomes, noted)
     if json:
         write_json(summary.model_dump(mode="json"))
         return summary.exit_code

@@ -1,7 +1,7 @@
 """Land a whole source: find its sessions, leave out those in which nothing has changed, land the rest.
 
-What is left out is remembered in one derived object a source, `_landing/seen-<source>.json`: a digest of each session's
-files as they were listed when all of them had landed. Without it every session is looked at once more.
+What is left out is remembered in one derived object for each source and dialect, `_landing/seen-….json`: a digest of
+each session's files as they were listed when all of them had landed. Without it every session is looked at once more.
 """
 
 from __future__ import annotations
@@ -12,11 +12,13 @@ from hashlib import sha256
 from pydantic import TypeAdapter, ValidationError
 
 from schemas.errors import KeyRefused, WrongUse
+from schemas.times import format_time
 from storage.caches import read_cache, write_cache
 from storage.landings import LANDING
 from storage.objects import ObjectStore
 from storage.zone import Zone
 from tasks.land.outcome import LandOptions, LandProblem, SessionLanding
+from tasks.land.quarantine import note_key, update_notes
 from tasks.land.session import land_session, root_name
 from tasks.land.source import Dialect, Discovery, Sighting
 
@@ -32,7 +34,7 @@ def land_archive(
 
     Raises `WrongUse` when there is and was none.
     """
-    key = f"{LANDING}seen-{root_name(source)}.json"
+    key = f"{LANDING}seen-{root_name(source)}-{dialect.name.partition('/')[0]}.json"
     before = _read(zone.store, key)
     if not (found.sessions or found.unreadable or before):
         raise WrongUse(f"{source.url}: no sessions of {dialect.name} lie there; check SOURCE and --kind")
@@ -49,6 +51,7 @@ def land_archive(
             yield SessionLanding(session=name, unchanged=True)
             continue
         outcome = _land(zone, source, dialect, name, sightings, options)
+        update_notes(zone.store, note_key(name, root_name(source)), outcome.problems, format_time(options.now))
         if not (outcome.more or outcome.problem_count):
             seen[name] = digest
         yield outcome

@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict, NonNegativeInt, PositiveInt
+from pydantic import BaseModel, ConfigDict, NonNegativeInt, PositiveInt, field_validator
 
-__all__ = ["MAX_DELTA_BYTES", "MAX_LINE_BYTES", "PROBLEMS_KEPT", "LandOptions", "LandProblem", "SessionLanding"]
+__all__ = [
+    "MAX_DELTA_BYTES",
+    "MAX_LINE_BYTES",
+    "NOT_UNDERSTOOD",
+    "PROBLEMS_KEPT",
+    "LandOptions",
+    "LandProblem",
+    "SessionLanding",
+]
 
 MAX_DELTA_BYTES = 2 << 20
 MAX_LINE_BYTES = 32 << 20
+NOT_UNDERSTOOD = "not_understood"
+"""The rule of a line that landed as it is; the others are about a file that did not land, or not further."""
 PROBLEMS_KEPT = 1000
 """A damaged file can be wrong on every line; an outcome names this many and counts the rest."""
 
@@ -23,7 +33,8 @@ class LandOptions(BaseModel):
 
 
 class LandProblem(BaseModel):
-    """One rule that a file of the source breaks; `row` is a line's number from 1, None for the file as a whole."""
+    """One rule that a file of the source breaks; `row` is a line's number from 1, `off` its byte offset and `sha` the
+    start of its SHA-256; None and "" for the file as a whole."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -31,6 +42,14 @@ class LandProblem(BaseModel):
     row: int | None
     rule: str
     detail: str
+    off: int | None = None
+    sha: str = ""
+
+    @field_validator("file", "detail", mode="before")
+    @classmethod
+    def _as_text(cls, value: object) -> object:
+        """A file system's name may not even be text; it is then shown with escapes."""
+        return value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else value
 
 
 class SessionLanding(BaseModel):

@@ -19,7 +19,7 @@ from storage.landings import Claim, LandingLog
 from storage.objects import ObjectStore
 from storage.zone import LandedRef, Zone
 from tasks.land.cursors import ACTIVE, CONFLICT, GONE, SourceCursor, cursor_key
-from tasks.land.outcome import PROBLEMS_KEPT, LandOptions, LandProblem, SessionLanding
+from tasks.land.outcome import NOT_UNDERSTOOD, PROBLEMS_KEPT, LandOptions, LandProblem, SessionLanding
 from tasks.land.source import Converted, Dialect, Line, Sighting, SourceFile
 from tasks.land.windows import GrowingFile, Limits, Rewritten, Window
 
@@ -92,10 +92,11 @@ class _Landing:
             more=self._more,
         )
 
-    def report(self, file: str, row: int | None, rule: str, detail: str) -> None:
+    def report(self, file: str, row: int | None, rule: str, detail: str, record: Record | None = None) -> None:
         self._problem_count += 1
         if len(self._problems) < PROBLEMS_KEPT:
-            self._problems.append(LandProblem(file=file, row=row, rule=rule, detail=detail))
+            off, sha = (record.off, record.sha) if record else (None, "")
+            self._problems.append(LandProblem(file=file, row=row, rule=rule, detail=detail, off=off, sha=sha))
 
     def recover(self) -> None:
         """Complete what was claimed, and take each cursor from the claim of its source's last landed file if it is
@@ -256,7 +257,7 @@ class _Landing:
         self._source_bytes += size
         for each in converted:
             if each.problem:
-                self.report(file.key, each.record.ord, "not_understood", each.problem)
+                self.report(file.key, each.record.ord, NOT_UNDERSTOOD, each.problem, each.record)
         return True
 
     def _complete(self, claim: Claim) -> None:

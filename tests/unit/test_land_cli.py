@@ -43,6 +43,17 @@ def test_what_is_wrong_is_named_and_ends_with_exit_code_1(sessionmill: Command, 
     assert "conflict: truncated: size 0 < offset" in cut.out
 
 
+def test_what_was_wrong_before_is_still_shown(sessionmill: Command, projects: Path) -> None:
+    (projects / "p" / f"{SESSION}.jsonl").write_bytes(ROW + b"no\n")
+    assert sessionmill("land", projects, "zone", "--now", NOW).code == 1
+    again = sessionmill("land", projects, "zone", "--json")
+    assert again.code == 0
+    (note,) = again.json["noted"]
+    assert note["first_seen"] == NOW
+    assert (note["problem"]["row"], note["problem"]["off"]) == (2, len(ROW))
+    assert "1 noted in _quarantine/landing/" in sessionmill("land", projects, "zone").out
+
+
 def test_json_has_the_totals_and_each_session(sessionmill: Command, projects: Path) -> None:
     shown = json.loads(sessionmill("land", projects, "zone", "--json", "--kind", "claude-code").out)
     assert (shown["kind"], shown["files"], shown["records"], shown["problems"]) == ("claude-code/1", 1, 1, 0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import random
 from pathlib import Path
 
@@ -19,6 +20,8 @@ from storage.zone import Zone
 from tasks.land.archive import land_archive
 from tasks.land.claude_code import ClaudeCode
 from tasks.land.outcome import LandOptions, SessionLanding
+from tasks.land.quarantine import note_key, read_notes
+from tasks.land.session import root_name
 from tests.memory_store import Killed, MemoryStore, killing
 
 SESSION = "3758e554-dd3c-4170-89f8-eb139d3f8c97"
@@ -35,6 +38,11 @@ def land(
     options = LandOptions(now=now, max_delta_bytes=delta, max_line_bytes=line)
     dialect = ClaudeCode()
     return list(land_archive(Zone(zone), source, dialect, dialect.discover(source), options))
+
+
+def land_folder(zone: MemoryStore, folder: Path) -> list[SessionLanding]:
+    dialect, source = ClaudeCode(), open_store(folder)
+    return list(land_archive(Zone(zone), source, dialect, dialect.discover(source), LandOptions(now=NOW)))
 
 
 def files(zone: MemoryStore) -> list[LandedFile]:
@@ -244,6 +252,53 @@ def test_damaged_claim_is_named_and_the_rest_goes_on(zone: MemoryStore, source: 
     assert [ref.seq for ref in Zone(zone).landed_files(SESSION)] == [2]
 
 
+def test_names_that_cannot_be_keys_are_said_and_the_rest_lands(tmp_path: Path, zone: MemoryStore) -> None:
+    for name in (b"p", b"not\xfftext", b"back\\slash"):
+        folder = bytes(tmp_path) + b"/" + name
+        os.mkdir(folder)
+        with open(folder + b"/" + SESSION.encode() + b".jsonl", "wb") as file:
+            file.write(lines("a"))
+    run = tmp_path / "p" / SESSION / "subagents/workflows/two\nlines"
+    run.mkdir(parents=True)
+    (run / "journal.jsonl").write_bytes(lines("j"))
+    done = land_folder(zone, tmp_path)
+    assert sorted(rules(done)) == ["unlisted", "unlisted", "unreadable"]
+    assert [record.id for record in records(zone)] == ["a"]
+    assert [outcome.model_validate_json(outcome.model_dump_json()) for outcome in done] == done
+
+
+def noted(zone: MemoryStore, source: MemoryStore) -> list[tuple[str, int | None, str]]:
+    notes = read_notes(zone, note_key(SESSION, root_name(source)))
+    return [(note.problem.rule, note.problem.row, note.first_seen) for note in notes]
+
+
+def test_what_is_wrong_stands_in_a_note_until_it_is_right(zone: MemoryStore, source: MemoryStore) -> None:
+    first, later = "2026-03-01T10:00:00Z", "2026-03-01T10:00:01Z"
+    source.objects |= {MAIN: lines("a") + b"not json\n", f"q/{SESSION}.jsonl": lines("b")}
+    land(zone, source)
+    assert noted(zone, source) == [("not_understood", 2, first), ("two_sources", None, first)]
+    source.objects[MAIN] += b"nor this\n"
+    land(zone, source, now=NOW + 1_000_000_000)
+    assert sorted(noted(zone, source)) == [
+        ("not_understood", 2, first),
+        ("not_understood", 3, later),
+        ("two_sources", None, first),
+    ]
+    del source.objects[f"q/{SESSION}.jsonl"]
+    land(zone, source, now=NOW + 1_000_000_000)
+    assert noted(zone, source) == [("not_understood", 2, first), ("not_understood", 3, later)]
+
+
+def test_note_goes_when_nothing_is_wrong_any_more(zone: MemoryStore, source: MemoryStore) -> None:
+    source.objects |= {MAIN: lines("a"), f"q/{SESSION}.jsonl": lines("b")}
+    land(zone, source)
+    assert note_key(SESSION, root_name(source)) in zone.objects
+    del source.objects[f"q/{SESSION}.jsonl"]
+    land(zone, source)
+    assert note_key(SESSION, root_name(source)) not in zone.objects
+    assert Zone(zone).quarantined() == []
+
+
 USAGE = '{"input_tokens":1,"cache_creation":{"ephemeral_1h_input_tokens":7}, "service_tier":"x"}'
 CALL = (
     '{"type":"assistant","uuid":"u1","requestId":"r1","sessionId":"s","isSidechain":false,"agentId":null,"version":"2.1",'
@@ -298,10 +353,7 @@ def test_link_out_of_the_source_is_named_and_the_rest_lands(tmp_path: Path, zone
     child = tmp_path / f"projects/{CHILD}"
     child.parent.mkdir(parents=True)
     child.write_bytes(lines("a"))
-    options = LandOptions(now=NOW)
-    source = open_store(tmp_path / "projects")
-    dialect = ClaudeCode()
-    done = list(land_archive(Zone(zone), source, dialect, dialect.discover(source), options))
+    done = land_folder(zone, tmp_path / "projects")
     assert rules(done) == ["unreadable"]
     assert [record.id for record in records(zone, CHILD)] == ["a"]
 
