@@ -1,0 +1,178 @@
+"""Which rollouts are whose, which copy of one is read, and what packing, moving and reverting change."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import zstandard
+
+from schemas.errors import ObjectTooLarge
+from schemas.session_data import read_session_data
+from storage.objects import open_store
+from storage.zone import Zone
+from tasks.land.archive import land_archive
+from tasks.land.codex import Codex
+from tasks.land.codex.unpacked import UnpackedStore
+from tasks.land.codex.usage import UsageCounter
+from tasks.land.outcome import LandOptions, SessionLanding
+
+ROOT = "01a19b8a-7238-7001-8a01-51d0c0de1eef"
+CHILD = "01a19b8b-0000-7001-8a01-51d0c0de0000"
+DAY = "sessions/2026/11/02"
+NOW = 1_800_000_000_000_000_000
+
+
+def name(thread: str, segment: str = "") -> str:
+    return f"rollout-2026-11-02T09-15-04-{thread}{'_' + segment if segment else ''}.jsonl"
+
+
+def lines(thread: str, count: int = 1, **fields: Any) -> bytes:
+    rows = [{"type": "session_meta", "payload": {"id": thread, **fields}}]
+    rows += [{"type": "x", "payload": {"n": place}} for place in range(count - 1)]
+    return b"".join(json.dumps(row).encode() + b"\n" for row in rows)
+
+
+def put(home: Path, key: str, data: bytes) -> None:
+    (home / key).parent.mkdir(parents=True, exist_ok=True)
+    (home / key).write_bytes(zstandard.compress(data) if key.endswith(".zst") else data)
+
+
+def land(home: Path) -> list[SessionLanding]:
+    zone = home.parent / "zone"
+    zone.mkdir(exist_ok=True)
+    codex = Codex(open_store(home))
+    found = codex.discover(codex.source)
+    return list(land_archive(Zone(open_store(zone)), codex.source, codex, found, LandOptions(now=NOW)))
+
+
+def landed(home: Path) -> dict[str, int]:
+    """Records by folder."""
+    found: dict[str, int] = {}
+    for path in sorted((home.parent / "zone").glob("*/*/*/*.sd")):
+        where = str(path.parent.relative_to(home.parent / "zone"))
+        found[where] = found.get(where, 0) + len(read_session_data(path.read_bytes(), name=path.name).records)
+    return found
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    (tmp_path / "home").mkdir()
+    return tmp_path / "home"
+
+
+@pytest.mark.parametrize(
+    "child",
+    [
+        {"session_id": ROOT},
+        {"parent_thread_id": ROOT},
+        {"source": {"subagent": {"thread_spawn": {"parent_thread_id": ROOT}}}},
+    ],
+)
+def test_sub_agents_are_streams_of_the_session_that_began_them(home: Path, child: dict[str, Any]) -> None:
+    put(home, f"machine/{DAY}/{name(ROOT)}", lines(ROOT))
+    put(home, f"machine/{DAY}/{name(CHILD)}", lines(CHILD, **child))
+    put(home, "machine/history.jsonl", b"{}\n")
+    assert not any(each.problems for each in land(home))
+    assert landed(home) == {f"{ROOT}/streams/main": 1, f"{ROOT}/streams/{CHILD}": 1}
+
+
+def test_parents_of_each_other_are_sessions_of_their_own(home: Path) -> None:
+    put(home, f"{DAY}/{name(ROOT)}", lines(ROOT, parent_thread_id=CHILD))
+    put(home, f"{DAY}/{name(CHILD)}", lines(CHILD, parent_thread_id=ROOT))
+    land(home)
+    assert sum(landed(home).values()) == 2
+
+
+def test_packing_archiving_and_resuming_go_on_where_it_was(home: Path) -> None:
+    plain, archived = home / DAY / name(ROOT), f"archived_sessions/{name(ROOT)}"
+    put(home, f"{DAY}/{name(ROOT)}", lines(ROOT, 2))
+    land(home)
+    plain.unlink()
+    put(home, f"{DAY}/{name(ROOT)}.zst", lines(ROOT, 2))
+    assert [each.records for each in land(home)] == [0]
+    (home / DAY / f"{name(ROOT)}.zst").unlink()
+    put(home, archived, lines(ROOT, 3))
+    assert [(each.records, each.problems) for each in land(home)] == [(1, [])]
+    assert landed(home) == {f"{ROOT}/streams/main": 3}
+
+
+def test_of_copies_the_longest_is_read_and_one_that_says_otherwise_is_named(home: Path) -> None:
+    put(home, f"{DAY}/{name(ROOT)}", lines(ROOT, 2))
+    put(home, f"archived_sessions/{name(ROOT)}.zst", lines(ROOT, 3))
+    assert not any(each.problems for each in land(home))
+    other = f"other/{DAY}/{name(ROOT)}"
+    put(home, other, lines(ROOT, 1, cwd="/elsewhere"))
+    (outcome,) = land(home)
+    assert [(each.file, each.rule) for each in outcome.problems] == [(other, "two_sources")]
+    assert landed(home) == {f"{ROOT}/streams/main": 3}
+
+
+def test_a_reverted_thread_goes_on_in_a_second_file_of_its_stream(home: Path) -> None:
+    put(home, f"{DAY}/{name(ROOT)}", lines(ROOT, 2))
+    put(home, f"{DAY}/{name(ROOT, 'seg1')}", lines(ROOT, 2, history_base={"thread_id": ROOT}))
+    assert not any(each.problems for each in land(home))
+    assert landed(home) == {f"{ROOT}/streams/main": 4}
+
+
+def test_half_a_last_line_waits_and_an_empty_file_is_no_problem(home: Path) -> None:
+    put(home, f"{DAY}/{name(ROOT)}", lines(ROOT, 2)[:-1])
+    put(home, f"{DAY}/{name(CHILD)}", b"")
+    assert not any(each.problems for each in land(home))
+    assert landed(home) == {f"{ROOT}/streams/main": 1}
+
+
+def test_a_damaged_packed_file_has_what_comes_before_the_damage(home: Path) -> None:
+    key = f"{DAY}/{name(ROOT)}.zst"
+    first, second = lines(ROOT, 2), b'{"type":"x"}\n'
+    put(home, key, first)
+    whole = (home / key).read_bytes()
+    (home / key).write_bytes(whole + zstandard.compress(second) + b"broken")
+    store = UnpackedStore(open_store(home))
+    assert store.read(key) == first + second
+    assert store.read_range(key, 1, 4) == first[1:5]
+
+
+def test_a_packed_file_that_is_too_large_unpacked_is_refused(home: Path) -> None:
+    key = f"{DAY}/{name(ROOT)}.zst"
+    put(home, key, b"a" * 3_000_000)
+    with pytest.raises(ObjectTooLarge):
+        UnpackedStore(open_store(home)).read(key)
+
+
+def counted(total: int, last: int | None = None) -> dict[str, Any]:
+    info = {"total_token_usage": {"output_tokens": total}}
+    return {"info": info if last is None else {**info, "last_token_usage": {"output_tokens": last}}}
+
+
+@pytest.mark.parametrize(
+    ("goes_on", "counts", "rows"),
+    [
+        (False, [(10, 10), (10, 10), (25, 15)], [10, None, 15]),
+        (False, [(10, 10), (30, 5)], [10, 20]),
+        (False, [(50, 50), (20, 5), (30, 10), (35, 5)], [50, None, 10, 5]),
+        (False, [(50, 50), (20, 20), (30, 10)], [50, 20, 10]),
+        (False, [(50, None), (20, None), (30, None)], [50, None, 10]),
+        (True, [(100, 7), (110, 10)], [7, 10]),
+        (True, [(100, None), (110, None)], [None, 10]),
+    ],
+)
+def test_a_counter_s_lines_stand_for_what_is_not_counted_yet(
+    goes_on: bool, counts: list[tuple[int, int | None]], rows: list[int | None]
+) -> None:
+    counter = UsageCounter(goes_on=goes_on)
+    found = [counter.count(counted(total, last)) for total, last in counts]
+    assert [None if each is None else each.output for each in found] == rows
+
+
+def test_a_record_and_its_count_are_one() -> None:
+    counter = UsageCounter(goes_on=True)
+    for total in (1010, 1020):
+        used = counter.record({"usage": {"output_tokens": 10}})
+        assert used is not None
+        assert counter.count(counted(total, 10)) is None
+    lost = counter.count(counted(1025, 5))
+    assert lost is not None
+    assert lost.output == 5
