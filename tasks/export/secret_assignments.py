@@ -30,12 +30,17 @@ _IN_QUERY = re.compile(
 )
 _LOGIN = re.compile(r"-(?<![A-Za-z0-9_-]-)(?:u|-(?:proxy-)?user)[ \t=]{0,4}[\"']?[^\s:\"'$]{1,64}+:([^\s\"']{1,256})")
 _SSHPASS = re.compile(r"sshpass[ \t]{1,4}-p[ \t]{0,4}[\"']?([^\s\"']{1,256})")
-_CLIENT = re.compile(r"\b(?:curl|wget|http)\b")
+_CLIENTS: Final = ("curl ", "wget ")
 _LONGEST_COMMAND = 300
 
 _OPENING = re.compile(r"(?:[fbruFBRU]{1,2}(?=[\"']))?(\\{0,7})([\"'`])")
 _QUOTES: Final = {mark: re.compile(rf"(\\*+){mark}") for mark in "\"'`"}
-_PLAIN: Final = {mark: re.compile(rf"(?:[^{mark}\\]++|\\.)*+{mark}", re.DOTALL) for mark in "\"'`"}
+_PLAIN = {mark: re.compile(rf"(?:[^{mark}\\]++|\\.)*+{mark}", re.DOTALL) for mark in "\"'`"}
+_PLAIN |= {
+    mark * 3: re.compile(rf"(?:[^{mark}\\]++|\\.|{mark}(?!{mark}{mark}))*+{mark}{mark}{mark}", re.DOTALL)
+    for mark in "\"'"
+}
+_ITEMS = re.compile(r"\[\s{0,8}\"([^\"\\\r\n]{1,400}+)(?:\",\s{0,40}+\"[^\"\\\r\n]{1,400}+){0,20}+(?=\"\s{0,40}+\])")
 _LINE = re.compile(r"(?:[^\r\n\\]++|\\(?![nr]))*+")
 _BARE = re.compile(r"(?:[^\s\"'`\\]++|[\"'`](?![\s,;:)}\]>\\]|\Z)|\\(?![\"'`nrt]))*+")
 _NEXT = re.compile(r"[,;&](?=[A-Za-z_][A-Za-z0-9_.-]{0,40}+[=:])|&&")
@@ -48,6 +53,7 @@ _START_OF_LINE = re.compile(
     r"(?:\A|[\r\n])[ \t]*(?:(?:[-*>+]|export|set|const|let|var)[ \t]+)?[A-Za-z0-9_.-]*[\"'`*]{0,2}\Z"
 )
 _PAIR = re.compile(r"[^\s=]=")
+_LONG = re.compile(r"(?=.*\d)[^\s]{8}")
 _DIGIT = re.compile(r"\d")
 _CLOSER = re.compile(r"[)\]}>]")
 _LONGEST_BEFORE = 100
@@ -90,7 +96,7 @@ def assignments(text: str) -> Iterator[Span]:
 def _is_of_client(text: str, place: int) -> bool:
     """Whether the command that the option at ``place`` belongs to talks HTTP."""
     start = max(text.rfind("\n", max(0, place - _LONGEST_COMMAND), place) + 1, place - _LONGEST_COMMAND, 0)
-    return _CLIENT.search(text, start, place) is not None
+    return any(text.find(client, start, place) >= 0 for client in _CLIENTS)
 
 
 def _kind_of_two_words(text: str, found: re.Match[str]) -> str:
@@ -115,6 +121,9 @@ def _value(text: str, found: re.Match[str], kind: str) -> tuple[int, int] | None
         return _quoted(text, opening, kind)
     if compares:
         return None
+    items = _ITEMS.match(text, start)
+    if items is not None and is_secret(kind, items[1], quoted=True) and (kind == "password" or _LONG.match(items[1])):
+        return items.start(1), items.end()
     if kind == "header":
         sign = text[found.end(1) : start]
         return _header(text, found.start(), start) if ":" in sign else _bare(text, found, "token")
@@ -127,7 +136,10 @@ def _value(text: str, found: re.Match[str], kind: str) -> tuple[int, int] | None
 
 def _quoted(text: str, opening: re.Match[str], kind: str) -> tuple[int, int] | None:
     start = opening.end()
-    end = _closing(text, start, len(opening[1]), opening[2])
+    mark = opening[2]
+    if not opening[1] and text.startswith(mark * 2, start) and mark != "`":
+        start, mark = start + 2, mark * 3
+    end = _closing(text, start, len(opening[1]), mark)
     line = _LINE.match(text, start, start + _LONGEST) if end is None else None
     end = line.end() if line is not None else (start if end is None else end)
     if kind == "header":
@@ -142,7 +154,7 @@ def _closing(text: str, start: int, escapes: int, mark: str) -> int | None:
     limit = start + _LONGEST
     if escapes == 0:
         plain = _PLAIN[mark].match(text, start, limit)
-        end = plain.end() - 1 if plain else None
+        end = plain.end() - len(mark) if plain else None
     else:
         end = next(
             (
@@ -155,7 +167,7 @@ def _closing(text: str, start: int, escapes: int, mark: str) -> int | None:
     if end is None or text.find("\n", start, end) < 0:
         return end
     # Over a line's end only where it looks like one value: the opening mark of the next one is none that closes.
-    following = text[end + 1 : end + 2]
+    following = text[end + len(mark) : end + len(mark) + 1]
     return end if text[start] != "\n" and (not following or following in _AFTER_QUOTE) else None
 
 
@@ -165,7 +177,7 @@ def _header(text: str, name: int, start: int) -> tuple[int, int] | None:
     quote = around if around and around in "\"'`" else ""
     scheme = _SCHEME.match(text, start, start + _LONGEST)
     start = scheme.end() if scheme else start
-    value = text[start : _end_of_line(text, start, _WINDOW, quote)].rstrip()
+    value = text[start : _end_of_line(text, start, LONGEST_REFUSED, quote)].rstrip()
     if len(value) < 4:
         return None
     first = value.split(None, 1)[0].rstrip(",;")

@@ -15,6 +15,7 @@ from typing import Final
 from tasks.export.secret_assignments import assignments
 from tasks.export.secret_keys import Span, key_blocks, known_keys, url_passwords
 from tasks.export.secret_names import LONGEST_NAME, name_kind
+from tasks.export.secret_pairs import pairs
 from tasks.export.secret_values import is_secret
 
 __all__ = ["KINDS", "WITHHELD", "Span", "secrets_in", "withhold", "withhold_value"]
@@ -49,6 +50,7 @@ def secrets_in(text: str) -> Iterator[Span]:
     yield from known_keys(text)
     yield from url_passwords(text)
     yield from assignments(text)
+    yield from pairs(text)
 
 
 def _united(spans: list[Span]) -> Iterator[Span]:
