@@ -30,8 +30,9 @@ def checked_events(found: Scan, header: LogHeader, name: str, *, first_row: int 
     rules = EventRules(header.version)
     seq = 0
     try:
-        if header.version < 2:
-            for seq in single:
+        for seq in single:
+            rules.check_retired(events[seq])
+            if header.version < 2:
                 events[seq] = upgrade(events[seq])
         for seq in single:
             rules.check_type(events[seq])

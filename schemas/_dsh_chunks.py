@@ -43,7 +43,7 @@ def unpack(row: Event) -> list[Event] | None:
     if not pieces or len(steps) != len(pieces) - 1 or not all(type(piece) is str for piece in pieces):
         return None
     turn, step, index = data.get("turn"), data.get("step"), data.get("index")
-    if not (is_safe(turn) and is_safe(step) and is_safe(index)):
+    if not (_is_number(turn) and _is_number(step) and _is_number(index)):
         return None
     if is_call and not (isinstance(data.get("id"), str) and (not named or isinstance(data["name"], str))):
         return None
@@ -53,7 +53,7 @@ def unpack(row: Event) -> list[Event] | None:
     if not all(type(each) is int for each in steps) and not all(is_safe(each, lowest=-MAX_SAFE) for each in steps):
         return None
     times = list(accumulate(steps, initial=time))
-    if max(times) > MAX_SAFE or min(times) < -MAX_SAFE or max(steps, default=0) > MAX_SAFE:
+    if max(times) > MAX_SAFE or min(times) < -MAX_SAFE or max(map(abs, steps), default=0) > MAX_SAFE:
         return None
     common = {"type": chunk_type, "index": index}
     if is_call:
@@ -69,6 +69,10 @@ def unpack(row: Event) -> list[Event] | None:
         }
         for seq, (time, piece) in enumerate(zip(times, pieces, strict=True), int(first))
     ]
+
+
+def _is_number(value: Any) -> bool:
+    return type(value) in (int, float)
 
 
 def pack(batch: Sequence[Event]) -> list[Event]:

@@ -42,13 +42,13 @@ def closing_events(events: Sequence[Event], generation: int) -> list[Event]:
         if kind == "assistant/chunk":
             continue
         if kind == "turn/start":
-            turn, step = _part(data, "turn"), None
+            turn, step = _open(data, "turn"), None
             pending = {}
         elif kind == "turn/end":
             turn = step = None
             pending = {}
         elif kind == "step/start":
-            step = _part(data, "step")
+            step = _open(data, "step")
         elif kind == "step/end":
             step = None
             pending = {}
@@ -95,6 +95,12 @@ def _result(call: str, waiting: _Pending, turn: Event, seq: int, time: Any, gene
     if started:
         result["sourceEventSeqs"] = [waiting.started]
     return result
+
+
+def _open(data: Any, key: str) -> Event | None:
+    """What a start opens: nothing, when it says null of what it starts."""
+    part = _part(data, key)
+    return None if None in part.values() else part
 
 
 def _part(data: Any, key: str) -> Event:

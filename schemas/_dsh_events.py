@@ -37,11 +37,17 @@ class EventRules:
 
     def __init__(self, generation: int) -> None:
         self._generation = generation
-        self._known = known_types(generation) | REFUSED_TYPES[generation]
+        self._known = known_types(generation)
         self._on_surface = surface_types(generation)
         self._surface = Surface(generation)
         self._results: dict[int, Event] = {}
         self._sources = 0
+
+    def check_retired(self, event: Event) -> None:
+        """Raise EventFault (``retired``) for a type that this generation has no longer."""
+        kind = event.get("type")
+        if isinstance(kind, str) and kind in REFUSED_TYPES[self._generation]:
+            raise EventFault("retired", f"{kind} is no event of this generation")
 
     def check_type(self, event: Event) -> None:
         """Raise EventFault (``unknown_type``) for a type that is neither known nor marked as one to ignore."""
@@ -64,8 +70,6 @@ class EventRules:
             raise EventFault("envelope", "time is beyond what the format can hold")
         if "ignorable" in event and event["ignorable"] is not True:
             raise EventFault("envelope", "ignorable is there and not true")
-        if kind in REFUSED_TYPES[self._generation]:
-            raise EventFault("retired", f"{kind} is no event of this generation")
         if kind == "request/header":
             _check(_request_header_fault(event["data"]), "request_header")
         if kind not in self._on_surface:
@@ -155,10 +159,9 @@ def _request_header_fault(data: Any) -> str | None:
 
 
 def _without_content(event: Event) -> Any:
-    """A tool's result but for its content, with the turn and the step it belongs to."""
+    """All that a tool's result says but for its content."""
     data = event["data"]
     message = data["message"]
-    content = message["content"]
-    wrapper = content[0] if message["role"] == "user" else {}
-    bare = {key: value for key, value in message.items() if key != "content"}
-    return data.get("turn"), data.get("step"), bare, {key: value for key, value in wrapper.items() if key != "content"}
+    if message["role"] == "tool":
+        return {**data, "message": {**message, "content": None}}
+    return {**data, "message": {**message, "content": {**message["content"][0], "content": None}}}

@@ -6,14 +6,22 @@ Each old shape has exactly its keys; anything between the old and the new is ref
 
 from __future__ import annotations
 
-from typing import Any, TypeGuard
+from typing import Any, Final, TypeGuard
 
-from schemas._dsh_json import is_safe
+from schemas._dsh_json import MAX_SAFE, is_safe
 
 __all__ = ["LegacyShape", "Upgrade"]
 
 Event = dict[str, Any]
 
+_BARE_REASONS = {"completed", "blocked", "max-tokens", "interrupted", "disposed"}
+_FAILURE: Final[dict[str, type | tuple[type, ...]]] = {
+    "message": str,
+    "code": str,
+    "status": (int, float),
+    "providerRetryAfterMs": (int, float),
+    "requestId": str,
+}
 _OLD_ERROR_KEYS = ({"kind", "step", "message"}, {"kind", "step", "message", "code"})
 
 
@@ -34,8 +42,8 @@ class Upgrade:
         if not isinstance(kind, str) or kind not in _UPGRADES:
             return event
         if not isinstance(data, dict):
-            if kind in ("turn/end", "steering/message"):
-                raise LegacyShape(f"a {kind} without data")
+            if kind == "steering/message":
+                raise LegacyShape("a steering/message without data")
             return event  # nothing old about it; whether it is well-formed is for others to judge
         upgrade = _UPGRADES[kind]
         event = upgrade(self, event, data)
@@ -47,33 +55,33 @@ class Upgrade:
         if "trigger" not in data:
             return event
         trigger = data["trigger"]
-        if data.keys() != {"turn", "trigger"} or not is_safe(data["turn"], lowest=1) or not _has_kind(trigger):
+        if data.keys() != {"turn", "trigger"} or not is_safe(data["turn"], lowest=1) or not _has_kind(trigger, least=1):
             raise LegacyShape("a turn/start with a trigger holds something else than the turn and the trigger's kind")
         return {**event, "data": {"turn": data["turn"]}}
 
     def _turn_end(self, event: Event, data: Event) -> Event:
         reason = data.get("reason")
-        if not is_safe(data.get("turn"), lowest=1) or not _has_kind(reason):
-            raise LegacyShape("a turn/end without its turn, or without the kind of its reason")
+        if data.keys() != {"turn", "reason"} or not is_safe(data["turn"], lowest=1) or not _has_kind(reason):
+            raise LegacyShape("a turn/end holds something else than its turn and its reason")
         kind = reason["kind"]
+        if kind in _BARE_REASONS and reason.keys() != {"kind"}:
+            raise LegacyShape(f"a turn/end of kind {kind} holds more than that")
         today: Event
-        if kind == "aborted" and reason.keys() == {"kind"}:
+        if kind == "aborted" and "reason" not in reason:
+            if len(reason) > 1:
+                raise LegacyShape("a turn/end of kind aborted holds no reason, but more than that")
             today = {"kind": "aborted", "reason": {"kind": "legacy"}}
         elif kind == "disposed":
             today = {"kind": "aborted", "reason": {"kind": "disposed"}}
         elif kind == "error" and "error" not in reason:
-            if reason.keys() == {"kind", "step", "failure"}:
-                today = {"kind": "error", "error": reason["failure"]}
-            elif reason.keys() in _OLD_ERROR_KEYS:
-                error = {"message": reason["message"], "code": reason.get("code", "UNKNOWN")}
-                today = {"kind": "error", "error": error}
-            else:
-                raise LegacyShape("a turn/end tells of an error in no shape it ever had")
+            today = {"kind": "error", "error": _old_error(reason)}
         else:
             return event
         return {**event, "data": {**data, "reason": today}}
 
     def _steering(self, event: Event, data: Event) -> Event:
+        if not is_safe(data.get("turn"), lowest=-MAX_SAFE):
+            raise LegacyShape("a steering/message without its turn")
         if data.keys() == {"turn", "message"} and isinstance(data["message"], dict):
             message = data["message"]
         elif data.keys() == {"turn", "content", "source"}:
@@ -133,8 +141,26 @@ class Upgrade:
             self._ids[event["seq"]] = message["id"]
 
 
-def _has_kind(value: Any) -> TypeGuard[Event]:
-    return isinstance(value, dict) and isinstance(value.get("kind"), str) and value["kind"] != ""
+def _old_error(reason: Event) -> Event:
+    """What today is the error of a turn's end, from either of the ways in which it was told."""
+    failure = reason.get("failure")
+    if not is_safe(reason.get("step")):
+        raise LegacyShape("a turn/end tells of an error without its step")
+    if reason.keys() == {"kind", "step", "failure"} and isinstance(failure, dict):
+        optional = {key: kinds for key, kinds in _FAILURE.items() if key in failure}
+        if {"message", "code"} <= failure.keys() <= _FAILURE.keys() and all(
+            isinstance(failure[key], kinds) and not isinstance(failure[key], bool) for key, kinds in optional.items()
+        ):
+            return failure
+    if reason.keys() in _OLD_ERROR_KEYS and all(
+        isinstance(reason[key], str) for key in reason.keys() - {"kind", "step"}
+    ):
+        return {"message": reason["message"], "code": reason.get("code", "UNKNOWN")}
+    raise LegacyShape("a turn/end tells of an error in no shape it ever had")
+
+
+def _has_kind(value: Any, *, least: int = 0) -> TypeGuard[Event]:
+    return isinstance(value, dict) and isinstance(value.get("kind"), str) and len(value["kind"]) >= least
 
 
 _UPGRADES = {

@@ -32,7 +32,8 @@ def test_at_least_three_like_chunks_become_one_row() -> None:
         {"texts": ["a", 1, "c", "d"]},
         {"more": 1},
         {"turn": "1"},
-        {"index": -1},
+        {"index": None},
+        {"dt": [-(2**54), 1, 1]},
     ],
     ids=str,
 )

@@ -189,6 +189,9 @@ def test_a_result_replaces_only_its_own_content() -> None:
     place = {"surfaceOp": {"op": "replace", "start": 1, "end": 1}, "sourceEventSeqs": [1]}
     read(*begun, {**result("c1", "short"), **place})
     assert refusal(*begun, {**result("c1", "short", failed=True), **place}) == "surface"
+    more = result("c1", "short")
+    more["data"]["meta"] = {"lines": 1}
+    assert refusal(*begun, {**more, **place}) == "surface"
     assert refusal(*begun, {**result("c2", "short"), **place}) == "surface"
 
 
@@ -257,7 +260,10 @@ def test_a_request_header_names_provider_and_model(data: Event) -> None:
         ({"kind": "aborted"}, {"kind": "aborted", "reason": {"kind": "legacy"}}),
         ({"kind": "disposed"}, {"kind": "aborted", "reason": {"kind": "disposed"}}),
         ({"kind": "error", "step": 1, "message": "m"}, {"kind": "error", "error": {"message": "m", "code": "UNKNOWN"}}),
-        ({"kind": "error", "step": 1, "failure": {"code": "X"}}, {"kind": "error", "error": {"code": "X"}}),
+        (
+            {"kind": "error", "step": 1, "failure": {"message": "m", "code": "X", "status": 400}},
+            {"kind": "error", "error": {"message": "m", "code": "X", "status": 400}},
+        ),
         ({"kind": "blocked"}, {"kind": "blocked"}),
     ],
 )
@@ -274,10 +280,17 @@ def test_an_old_turns_end_is_told_as_today(reason: Event, today: Event) -> None:
         mark("turn/start", turn=1, trigger={"kind": ""}),
         mark("turn/end", turn=1, reason={"kind": "error", "why": "x"}),
         mark("turn/end", turn=1, reason={}),
+        mark("turn/end", turn=1, reason={"kind": "completed"}, more=1),
+        mark("turn/end", turn=1, reason={"kind": "completed", "more": 1}),
+        mark("turn/end", turn=1, reason={"kind": "aborted", "more": 1}),
+        mark("turn/end", turn=1, reason={"kind": "error", "step": -1, "message": "m"}),
+        mark("turn/end", turn=1, reason={"kind": "error", "step": 1, "message": 5}),
+        mark("turn/end", turn=1, reason={"kind": "error", "step": 1, "failure": {"code": "X"}}),
+        mark("turn/end", turn=1, reason={"kind": "error", "step": 1, "failure": {"message": "m", "code": True}}),
         mark("turn/end", turn=1),
         mark("turn/end", turn=0, reason={"kind": "completed"}),
-        {"type": "turn/end", "data": None},
         {"type": "steering/message", "data": [], "surfaceOp": "append"},
+        {**mark("steering/message", turn="1", content=[], source={"kind": "user"}), "surfaceOp": "append"},
         {**mark("steering/message", turn=1, text="x"), "surfaceOp": "append"},
         {**mark("assistant/message", turn=1, content=[], provenance="x"), "surfaceOp": "append"},
     ],

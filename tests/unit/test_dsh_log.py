@@ -191,6 +191,8 @@ def test_a_turn_that_a_crash_left_open_is_closed_in_memory(generation: int) -> N
 def test_what_an_event_does_not_say_is_not_made_up_for_it() -> None:
     closing = closing_events(numbered(mark("turn/start"), mark("step/start")), 0)
     assert [event["data"] for event in closing] == [{}, {"reason": {"kind": "interrupted"}}]
+    assert closing_events(numbered(mark("turn/start", turn=None)), 0) == []
+    assert len(closing_events(numbered(mark("turn/start", turn=1), mark("step/start", step=None)), 0)) == 1
 
 
 def test_what_stands_outside_turns_needs_no_closing() -> None:
