@@ -163,7 +163,8 @@ def land(
     ],
     zone: ZoneArgument,
     kind: Annotated[
-        str, typer.Option("--kind", metavar="KIND", help="What the archive is: claude-code, or auto to find out.")
+        str,
+        typer.Option("--kind", metavar="KIND", help="What the archive is: claude-code, codex, or auto to find out."),
     ] = "auto",
     now: Annotated[
         str | None,

@@ -121,10 +121,10 @@ def land_source(
     source.check_root()
     store = _open_landing_zone(zone_url, source, settings)
     with progress("land") as bar:
-        dialect, found = recognise(source, kind)
+        dialect, readable, found = recognise(source, kind)
         bar.start(len(found.sessions))
         outcomes = []
-        for outcome in land_archive(Zone(store), source, dialect, found, options):
+        for outcome in land_archive(Zone(store), readable, dialect, found, options):
             outcomes.append(outcome)
             bar.advance(f"{outcome.session} {counted(sum(each.records for each in outcomes), 'record')}")
     noted = all_notes(store, root_name(source))

@@ -2,28 +2,52 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
 from schemas.errors import WrongUse
 from storage.objects import ObjectStore
 from tasks.land.claude_code import ClaudeCode
+from tasks.land.codex import Codex
 from tasks.land.source import Dialect, Discovery
 
-__all__ = ["AUTO", "KINDS", "recognise"]
+__all__ = ["AUTO", "KINDS", "Recognised", "recognise"]
 
 AUTO = "auto"
-KINDS: dict[str, Dialect] = {"claude-code": ClaudeCode()}
 
 
-def recognise(source: ObjectStore, kind: str) -> tuple[Dialect, Discovery]:
-    """The dialect of `kind` and what it finds in `source`; for `auto`, the one dialect that finds sessions there.
+class Recognised(NamedTuple):
+    """A source's dialect, the store to read it from, and what was found there."""
+
+    dialect: Dialect
+    source: ObjectStore
+    found: Discovery
+
+
+def _claude_code(source: ObjectStore) -> Recognised:
+    dialect = ClaudeCode()
+    return Recognised(dialect, source, dialect.discover(source))
+
+
+def _codex(source: ObjectStore) -> Recognised:
+    dialect = Codex(source)
+    return Recognised(dialect, dialect.source, dialect.discover(dialect.source))
+
+
+KINDS: Mapping[str, Callable[[ObjectStore], Recognised]] = {"claude-code": _claude_code, "codex": _codex}
+
+
+def recognise(source: ObjectStore, kind: str) -> Recognised:
+    """`source` as one of `kind`; for `auto`, of the one kind that finds sessions there.
 
     Raises `WrongUse` for a kind there is none of, and for a source in which no dialect, or more than one, finds any.
     """
     if kind != AUTO:
         if kind not in KINDS:
             raise WrongUse(f"--kind: {kind!r} is none of {', '.join([AUTO, *KINDS])}")
-        return KINDS[kind], KINDS[kind].discover(source)
-    found = {name: (dialect, dialect.discover(source)) for name, dialect in KINDS.items()}
-    kinds = [name for name, (_, discovery) in found.items() if discovery.sessions]
+        return KINDS[kind](source)
+    found = {name: look(source) for name, look in KINDS.items()}
+    kinds = [name for name, recognised in found.items() if recognised.found.sessions]
     if len(kinds) != 1:
         seen = f"sessions of {' and '.join(kinds)} lie there" if kinds else "no sessions of a known kind lie there"
         raise WrongUse(f"{source.url}: {seen}; check SOURCE, or say which with --kind ({', '.join(KINDS)})")

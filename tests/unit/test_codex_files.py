@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import zstandard
 
-from schemas.errors import ObjectTooLarge
+from schemas.errors import KeyRefused, ObjectTooLarge
 from schemas.session_data import read_session_data
-from storage.objects import open_store
+from storage.objects import Children, ObjectStat, ObjectStore, open_store
 from storage.zone import Zone
 from tasks.land.archive import land_archive
 from tasks.land.codex import Codex
+from tasks.land.codex.discover import discover
 from tasks.land.codex.unpacked import UnpackedStore
 from tasks.land.codex.usage import UsageCounter
 from tasks.land.outcome import LandOptions, SessionLanding
+from tests.command import Command
 
 ROOT = "01a19b8a-7238-7001-8a01-51d0c0de1eef"
 CHILD = "01a19b8b-0000-7001-8a01-51d0c0de0000"
@@ -176,3 +178,58 @@ def test_a_record_and_its_count_are_one() -> None:
     lost = counter.count(counted(1025, 5))
     assert lost is not None
     assert lost.output == 5
+
+
+class _Closed:
+    """A store with one folder that cannot be listed."""
+
+    def __init__(self, store: ObjectStore, closed: str) -> None:
+        self._store, self._closed = store, closed
+
+    def __getattr__(self, attribute: str) -> Any:
+        return getattr(self._store, attribute)
+
+    def list(self, prefix: str) -> list[ObjectStat]:
+        raise KeyRefused(prefix, "cannot be listed")
+
+    def children(self, prefix: str) -> Children:
+        if prefix == self._closed:
+            raise KeyRefused(prefix, "cannot be listed")
+        return self._store.children(prefix)
+
+
+def test_one_closed_folder_hides_no_other(home: Path) -> None:
+    put(home, f"open/{DAY}/{name(ROOT)}", lines(ROOT))
+    put(home, f"closed/{DAY}/{name(CHILD)}", lines(CHILD))
+    found = discover(cast(ObjectStore, _Closed(open_store(home), "closed/")))
+    assert list(found.sessions) == [ROOT]
+    assert [place for place, _ in found.unreadable] == ["closed/"]
+
+
+def test_a_packed_file_that_is_too_large_is_named_and_the_others_land(home: Path) -> None:
+    put(home, f"{DAY}/{name(CHILD)}.zst", b"a" * 3_000_000)
+    put(home, f"{DAY}/{name(ROOT)}", lines(ROOT))
+    assert [(each.session, [problem.rule for problem in each.problems]) for each in land(home)] == [
+        (ROOT, []),
+        (CHILD, ["unreadable"]),
+    ]
+
+
+@pytest.mark.parametrize("options", [[], ["--kind", "codex"]])
+def test_the_command_lands_a_folder_of_codex(sessionmill: Command, home: Path, options: list[str]) -> None:
+    put(home, f"{DAY}/{name(ROOT)}.zst", lines(ROOT, 2))
+    done = sessionmill("land", home, home.parent / "zone", "--json", *options)
+    assert done.code == 0
+    shown = json.loads(done.out)
+    assert (shown["kind"], shown["files"], shown["records"], shown["problems"]) == ("codex/1", 1, 2, 0)
+    assert sessionmill("assemble", home.parent / "zone").code == 0
+    assert sessionmill("verify", home.parent / "zone").code == 0
+
+
+def test_a_folder_of_both_kinds_has_to_be_named(sessionmill: Command, home: Path) -> None:
+    put(home, f"codex/{DAY}/{name(ROOT)}", lines(ROOT))
+    put(home, f"claude/projects/p/{ROOT}.jsonl", b"{}\n")
+    done = sessionmill("land", home, home.parent / "zone")
+    assert done.code == 2
+    assert "sessions of claude-code and codex lie there" in done.err
+    assert sessionmill("land", home, home.parent / "zone", "--kind", "codex").code == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from schemas.errors import KeyRefused, ObjectMissing, ObjectTooLarge, StoreError
 from storage.objects import ObjectStat, ObjectStore
 from tasks.land.codex.kinds import THREAD_ID, TRANSCRIPT, rollout_name
 from tasks.land.codex.rows import Members, read_row, text, within
@@ -11,12 +12,21 @@ __all__ = ["discover"]
 
 _HEAD = 1 << 20
 _PIECE = 8 << 20
+_DEEPEST = 8
+"""Folders above a rollout, with a few to spare for those above Codex' own."""
+
+_BAD_FILE = (KeyRefused, ObjectMissing, ObjectTooLarge)
 
 
 def discover(store: ObjectStore) -> Discovery:
     """Every thread's rollouts by session, its main thread first, a thread's parts in the order they began."""
     copies: dict[tuple[str, str], list[ObjectStat]] = {}
-    for stat in store.list(""):
+    unreadable: list[tuple[str, str]] = []
+    try:
+        listed = store.list("")
+    except StoreError:
+        listed = _walk(store, "", 0, unreadable)
+    for stat in listed:
         if (name := rollout_name(stat.key)) is not None:
             copies.setdefault((name.thread, name.segment), []).append(stat)
     chosen = {place: _choose(store, stats) for place, stats in copies.items()}
@@ -29,7 +39,7 @@ def discover(store: ObjectStore) -> Discovery:
             found.setdefault(session, []).append(Sighting(file, stat))
     for sightings in found.values():
         sightings.sort(key=_order)
-    return Discovery({session: found[session] for session in sorted(found)})
+    return Discovery({session: found[session] for session in sorted(found)}, tuple(unreadable))
 
 
 def _file(session: str, thread: str, segment: str, key: str) -> SourceFile:
@@ -56,16 +66,22 @@ def _preference(stat: ObjectStat) -> tuple[int, bool, bool, str]:
 
 
 def _begins(store: ObjectStore, stat: ObjectStat, longer: ObjectStat) -> bool:
-    return all(
-        store.read_range(stat.key, start, length) == store.read_range(longer.key, start, length)
-        for start in range(0, stat.size, _PIECE)
-        for length in (min(_PIECE, stat.size - start),)
-    )
+    try:
+        return all(
+            store.read_range(stat.key, start, length) == store.read_range(longer.key, start, length)
+            for start in range(0, stat.size, _PIECE)
+            for length in (min(_PIECE, stat.size - start),)
+        )
+    except _BAD_FILE:
+        return False
 
 
 def _meta(store: ObjectStore, key: str) -> Members:
     """What a rollout's first line says of its thread."""
-    line, newline, _ = store.read_range(key, 0, _HEAD).partition(b"\n")
+    try:
+        line, newline, _ = store.read_range(key, 0, _HEAD).partition(b"\n")
+    except _BAD_FILE:
+        return {}
     row = read_row(line, first=True) if newline else None
     return row.payload if row is not None and row.kind == "session_meta" else {}
 
@@ -87,3 +103,16 @@ def _session(thread: str, metas: dict[str, Members]) -> str:
 def _parent(meta: Members) -> str:
     spawn = within(within(within(meta, "source"), "subagent"), "thread_spawn")
     return text(meta, "parent_thread_id") or text(spawn, "parent_thread_id")
+
+
+def _walk(store: ObjectStore, prefix: str, depth: int, unreadable: list[tuple[str, str]]) -> list[ObjectStat]:
+    """Folder by folder, so that one closed folder hides no other."""
+    try:
+        folders, stats = store.children(prefix)
+    except StoreError as error:
+        unreadable.append((prefix, str(error)))
+        return []
+    if depth < _DEEPEST:
+        for folder in folders:
+            stats += _walk(store, f"{prefix}{folder}/", depth + 1, unreadable)
+    return stats

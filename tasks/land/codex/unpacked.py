@@ -74,7 +74,10 @@ class UnpackedStore:
         if not _is_packed(stat.key):
             return stat
         known = self._sizes.get((stat.key, stat.etag))
-        return replace(stat, size=len(self._body_of(stat)) if known is None else known)
+        try:
+            return replace(stat, size=len(self._body_of(stat)) if known is None else known)
+        except ObjectTooLarge:
+            return stat  # so that only reading it fails
 
     def _body(self, key: str) -> bytes:
         stat = self._store.stat(key)
