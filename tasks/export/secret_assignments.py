@@ -43,7 +43,7 @@ _PLAIN |= {
 _ITEMS = re.compile(r"\[\s{0,8}\"([^\"\\\r\n]{1,400}+)(?:\",\s{0,40}+\"[^\"\\\r\n]{1,400}+){0,20}+(?=\"\s{0,40}+\])")
 _LINE = re.compile(r"(?:[^\r\n\\]++|\\(?![nr]))*+")
 _BARE = re.compile(r"(?:[^\s\"'`\\]++|[\"'`](?![\s,;:)}\]>\\]|\Z)|\\(?![\"'`nrt]))*+")
-_NEXT = re.compile(r"[,;&](?=[A-Za-z_][A-Za-z0-9_.-]{0,40}+[=:])|&&")
+_NEXT = re.compile(r"[,;&](?=[A-Za-z_][A-Za-z0-9_.-]{1,40}+[=:])|&&")
 _AFTER_QUOTE = frozenset(" \t\r\n,;)}]\\")
 _SCHEME = re.compile(
     r"(?:bearer|basic|token|digest|apikey|negotiate|hmac|signature|aws4-hmac-sha256)(?:[ \t]|\\t){1,4}", re.IGNORECASE
@@ -54,6 +54,7 @@ _START_OF_LINE = re.compile(
 )
 _PAIR = re.compile(r"[^\s=]=")
 _LONG = re.compile(r"(?=.*\d)[^\s]{8}")
+_BRACKETED = re.compile(r"[(\[](?=[^\s\d]{0,40}\d)[^\s\"',]{5}")
 _DIGIT = re.compile(r"\d")
 _CLOSER = re.compile(r"[)\]}>]")
 _LONGEST_BEFORE = 100
@@ -205,7 +206,9 @@ def _bare(text: str, found: re.Match[str], kind: str) -> tuple[int, int] | None:
     start = found.end()
     sign = text[found.end(1) : start]
     is_verdict = kind == "pass" and ":" in sign
-    if text[start : start + 1] in ("(", "[") or (is_verdict and not found[1].islower()):
+    if (text[start : start + 1] in ("(", "[") and not (kind == "password" and _BRACKETED.match(text, start))) or (
+        is_verdict and not found[1].islower()
+    ):
         return None
     # What is no secret is short: so little is looked at twice.
     run = _BARE.match(text, start, start + _WINDOW)

@@ -98,7 +98,7 @@ def test_more_keys_of_known_shapes(key: str) -> None:
         ('password: "hunter2\nnext line', 'password: "[withheld]\nnext line'),
         ("PASSWORD='ab\"cd'", "PASSWORD='[withheld]'"),
         ("(password=abc(d)e)", "(password=[withheld])"),
-        ("{token:abcd12,b:1}", "{token:[withheld],b:1}"),
+        ("{token:abcd12,bc:1}", "{token:[withheld],bc:1}"),
         ("Cookie: a=1; sessionid=38afes7a8", "Cookie: [withheld]"),
         ("Set-Cookie: sid=abc123; Path=/\nHost: a", "Set-Cookie: [withheld]\nHost: a"),
         ("curl -H 'Cookie: a=1; b=22' x", "curl -H 'Cookie: [withheld]' x"),
@@ -108,6 +108,8 @@ def test_more_keys_of_known_shapes(key: str) -> None:
         ),
         ("Authorization: Bearer abcd1234,TAIL", "Authorization: Bearer [withheld]"),
         ('-H "Authorization: Bearer abcd1234" -v', '-H "Authorization: Bearer [withheld]" -v'),
+        ("password=[brackets]x9", "password=[withheld]"),
+        ("password=v,y8,N:%Q0j3", "password=[withheld]"),
         # Names.
         *(
             (f"{name}=abcd1234", f"{name}=[withheld]")
