@@ -1,7 +1,8 @@
 """The differences of two lists of lines, as Myers' linear-space bisection finds them.
 
 The bisection decides which of several shortest scripts comes out, and with that the bytes of a change record: common
-ends are cut off first, then the middle snake splits what is left.
+ends are cut off first, then the middle snake splits what is left. The work grows with the product of length and
+difference, so it has a limit: two files of 5,000 lines without one in common would take half a minute.
 """
 
 from __future__ import annotations
@@ -9,9 +10,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-__all__ = ["LineHunk", "line_hunks"]
+__all__ = ["MAX_STEPS", "LineHunk", "TooDifferent", "line_hunks"]
 
 CONTEXT = 3
+MAX_STEPS = 16_000_000
+"""Some four seconds of work: two files of 3,500 lines without one in common."""
+
+
+class TooDifferent(Exception):
+    """The two lists would take more steps to compare than are allowed."""
 
 
 class LineHunk(NamedTuple):
@@ -33,11 +40,14 @@ class _Block(NamedTuple):
     new_end: int
 
 
-def line_hunks(old: Sequence[str], new: Sequence[str]) -> list[LineHunk]:
-    """The hunks that turn `old` into `new`, with three lines around each change; none when they are equal."""
+def line_hunks(old: Sequence[str], new: Sequence[str], max_steps: int = MAX_STEPS) -> list[LineHunk]:
+    """The hunks that turn `old` into `new`, with three lines around each change; none when they are equal.
+
+    Raises `TooDifferent` beyond `max_steps`.
+    """
     hunks: list[LineHunk] = []
     group: list[_Block] = []
-    for block in _blocks(old, new):
+    for block in _blocks(old, new, max_steps):
         if group and block.old - group[-1].old_end > 2 * CONTEXT:
             hunks.append(_hunk(old, new, group))
             group = []
@@ -66,7 +76,7 @@ def _hunk(old: Sequence[str], new: Sequence[str], group: list[_Block]) -> LineHu
     )
 
 
-def _blocks(old: Sequence[str], new: Sequence[str]) -> list[_Block]:
+def _blocks(old: Sequence[str], new: Sequence[str], steps: int) -> list[_Block]:
     """Maximal changed blocks in order."""
     numbers: dict[str, int] = {}
     a = [numbers.setdefault(line, len(numbers)) for line in old]
@@ -83,7 +93,7 @@ def _blocks(old: Sequence[str], new: Sequence[str]) -> list[_Block]:
             removed[i:i_end] = b"\1" * (i_end - i)
             added[j:j_end] = b"\1" * (j_end - j)
             continue
-        x, y = _middle(a, i, i_end, b, j, j_end)
+        x, y, steps = _middle(a, i, i_end, b, j, j_end, steps)
         waiting += [(i, x, j, y), (x, i_end, y, j_end)]
     return _gather(removed, added)
 
@@ -104,8 +114,9 @@ def _gather(removed: bytearray, added: bytearray) -> list[_Block]:
     return blocks
 
 
-def _middle(a: list[int], i: int, i_end: int, b: list[int], j: int, j_end: int) -> tuple[int, int]:
-    """A point on a shortest path through the box that is neither of its corners; both ends of the box differ."""
+def _middle(a: list[int], i: int, i_end: int, b: list[int], j: int, j_end: int, steps: int) -> tuple[int, int, int]:
+    """A point on a shortest path through the box that is neither of its corners, and the steps that are left; both ends
+    of the box differ."""
     n, m = i_end - i, j_end - j
     delta = n - m
     odd = delta % 2 != 0
@@ -113,6 +124,9 @@ def _middle(a: list[int], i: int, i_end: int, b: list[int], j: int, j_end: int) 
     size = 2 * half + 2
     forward, backward = [0] * size, [0] * size
     for d in range(half + 1):
+        steps -= 2 * (d + 1)
+        if steps < 0:
+            raise TooDifferent
         for k in range(-d, d + 1, 2):
             x = forward[k + 1] if k == -d or (k != d and forward[k - 1] < forward[k + 1]) else forward[k - 1] + 1
             y = x - k
@@ -120,7 +134,7 @@ def _middle(a: list[int], i: int, i_end: int, b: list[int], j: int, j_end: int) 
                 x, y = x + 1, y + 1
             forward[k] = x
             if odd and -(d - 1) <= delta - k <= d - 1 and x + backward[delta - k] >= n:
-                return i + x, j + y
+                return i + x, j + y, steps
         for k in range(-d, d + 1, 2):
             x = backward[k + 1] if k == -d or (k != d and backward[k - 1] < backward[k + 1]) else backward[k - 1] + 1
             y = x - k
@@ -128,5 +142,5 @@ def _middle(a: list[int], i: int, i_end: int, b: list[int], j: int, j_end: int) 
                 x, y = x + 1, y + 1
             backward[k] = x
             if not odd and -d <= delta - k <= d and x + forward[delta - k] >= n:
-                return i_end - x, j_end - y
+                return i_end - x, j_end - y, steps
     raise AssertionError("two paths that fill the box meet")

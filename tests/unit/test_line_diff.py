@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.land.line_diff import LineHunk, line_hunks
+from tasks.land.line_diff import LineHunk, TooDifferent, line_hunks
 
 LINES = st.lists(st.sampled_from("abc"), max_size=14)
 
@@ -61,3 +62,10 @@ def test_removed_lines_come_before_added_ones_and_three_lines_stand_around() -> 
 def test_changes_seven_lines_apart_are_two_hunks_and_six_are_one() -> None:
     assert len(line_hunks(list("a1234567b"), list("A1234567B"))) == 2
     assert len(line_hunks(list("a123456b"), list("A123456B"))) == 1
+
+
+def test_work_has_a_limit() -> None:
+    old, new = [f"a{n}" for n in range(300)], [f"b{n}" for n in range(300)]
+    assert len(line_hunks(old, new)[0].lines) == 600
+    with pytest.raises(TooDifferent):
+        line_hunks(old, new, max_steps=10_000)

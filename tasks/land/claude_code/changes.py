@@ -13,7 +13,7 @@ from msgspec import UNSET, Raw, UnsetType
 from schemas.session_data import Part
 from tasks.land.claude_code.parts import data_part, html_safe
 from tasks.land.claude_code.rows import Row, ToolResult
-from tasks.land.line_diff import line_hunks
+from tasks.land.line_diff import TooDifferent, line_hunks
 from tasks.land.source import SourceFile
 
 __all__ = ["change_part"]
@@ -157,7 +157,10 @@ def _own(before: str, after: str) -> _Difference:
     old, new = _lines(before), _lines(after)
     if max(len(old), len(new)) > MAX_DIFF_LINES:
         return _Difference("too_large", None, None, [])
-    found = line_hunks(old, new)
+    try:
+        found = line_hunks(old, new)
+    except TooDifferent:  # the original would go on, for minutes or hours
+        return _Difference("too_large", None, None, [])
     hunks = [_Hunk(*hunk[:4], [html_safe(line) for line in hunk.lines]) for hunk in found]
     return _Difference("available", *_counts([line for hunk in found for line in hunk.lines]), hunks)
 
