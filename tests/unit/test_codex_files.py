@@ -15,10 +15,12 @@ from storage.objects import Children, ObjectStat, ObjectStore, open_store
 from storage.zone import Zone
 from tasks.land.archive import land_archive
 from tasks.land.codex import Codex
+from tasks.land.codex.before import lines_before
 from tasks.land.codex.discover import discover
 from tasks.land.codex.unpacked import UnpackedStore
 from tasks.land.codex.usage import UsageCounter
 from tasks.land.outcome import LandOptions, SessionLanding
+from tasks.land.source import Line
 from tests.command import Command
 
 ROOT = "01a19b8a-7238-7001-8a01-51d0c0de1eef"
@@ -233,3 +235,30 @@ def test_a_folder_of_both_kinds_has_to_be_named(sessionmill: Command, home: Path
     assert done.code == 2
     assert "sessions of claude-code and codex lie there" in done.err
     assert sessionmill("land", home, home.parent / "zone", "--kind", "codex").code == 0
+
+
+@pytest.mark.parametrize("piece", [1, 2, 3, 5, 8, 100])
+def test_lines_before_a_place_are_read_piece_by_piece_without_the_longest(home: Path, piece: int) -> None:
+    body = b"ab\n\nabcdefgh\ncd\nabcd\nrest"
+    put(home, "x", body)
+    end = body.index(b"rest")
+    found = list(lines_before(open_store(home), "x", end, max_line_bytes=4, piece=piece))
+    assert found == [Line(1, 0, b"ab"), Line(2, 3, b""), Line(4, 13, b"cd"), Line(5, 16, b"abcd")]
+
+
+def test_a_line_too_long_for_memory_stays_in_its_source_and_the_next_goes_on(home: Path) -> None:
+    asked = {"type": "message", "role": "user", "content": "x" * 5000}
+    start = lines(ROOT) + b'{"type":"event_msg","payload":{"type":"task_started","turn_id":"t"}}\n'
+    put(home, f"{DAY}/{name(ROOT)}", start + json.dumps(asked).encode() + b'\n{"type":"x","payload":{}}\n')
+    codex = Codex(open_store(home))
+    zone = home.parent / "zone"
+    zone.mkdir()
+    options = LandOptions(now=NOW, max_delta_bytes=200, max_line_bytes=1000)
+    (outcome,) = land_archive(Zone(open_store(zone)), codex.source, codex, codex.discover(codex.source), options)
+    assert outcome.problem_count == 1
+    records = [
+        record
+        for path in sorted(zone.rglob("*.sd"), key=lambda path: path.name[-9:])
+        for record in read_session_data(path.read_bytes(), name=path.name).records
+    ]
+    assert [each.run for each in records] == ["", "t", "", "t"]

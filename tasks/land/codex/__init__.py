@@ -2,6 +2,7 @@
 
 from storage.objects import ObjectStore
 from tasks.land.codex import discover as _discover
+from tasks.land.codex.before import lines_before
 from tasks.land.codex.convert import ThreadReader
 from tasks.land.codex.kinds import rollout_name
 from tasks.land.codex.unpacked import UnpackedStore
@@ -43,8 +44,5 @@ class Codex:
         name = rollout_name(file.key)
         assert name is not None
         self._key, self._reader = file.key, ThreadReader(name.thread, name.segment)
-        off = 0
-        before = self.source.read_range(file.key, 0, line.off)
-        for number, body in enumerate(before[:-1].split(b"\n") if before else [], 1):
-            self._reader.convert(Line(number, off, body))
-            off += len(body) + 1
+        for before in lines_before(self.source, file.key, line.off):
+            self._reader.convert(before)
