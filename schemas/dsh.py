@@ -14,9 +14,11 @@ from schemas._dsh_chunks import pack
 from schemas._dsh_closers import NOT_STARTED_TEXT, OUTCOME_UNKNOWN_TEXT, closing_events
 from schemas._dsh_frames import compress
 from schemas._dsh_header import GENERATIONS, LogHeader, write_header
-from schemas._dsh_json import write_value
+from schemas._dsh_json import is_safe, write_value
+from schemas._dsh_messages import message_fault
 from schemas._dsh_reader import MAX_LOG_BYTES, Event, StoredLog, read_log
 from schemas._dsh_scan import Line
+from schemas.errors import LogEventRejected
 
 __all__ = [
     "GENERATIONS",
@@ -55,8 +57,14 @@ def logical_events(log: StoredLog) -> list[Event]:
 
 
 def repair(log: StoredLog) -> Repair | None:
-    """What makes the file whole; None when it is. What a repaired file holds are the logical events of this one."""
+    """What makes the file whole; None when it is. What a repaired file holds are the logical events of this one.
+
+    Raises LogEventRejected (``unrepairable``) where the events that end the turn could not be read again.
+    """
     closing = closing_events(log.events, log.header.version)
+    for event in closing:
+        if fault := _fault(event, log.header.version):
+            raise LogEventRejected(log.file, None, "unrepairable", fault)
     keep, first_line = _sound_part(log)
     recovered = log.events[log.lines[first_line].first_seq :] if first_line < len(log.lines) else []
     if keep == log.file_bytes and not closing:
@@ -88,6 +96,15 @@ def write_first_batch(
     """The bytes of a new log: its header, alone in its frame, and the first batch."""
     line = write_header(header)
     return (compress(line) if compressed else line) + write_batch(batch, compressed=compressed, packed=packed)
+
+
+def _fault(event: Event, generation: int) -> str | None:
+    """Why an event that closes a turn could not be read again: it says of turn and call what was said before."""
+    if event["type"] == "tool/result":
+        return message_fault("tool/result", event["data"], generation)
+    if event["type"] == "turn/end" and generation < 2 and not is_safe(event["data"].get("turn"), lowest=1):
+        return "the turn that was left open has no number, so nothing can end it"
+    return None
 
 
 def _sound_part(log: StoredLog) -> tuple[int, int]:

@@ -18,7 +18,7 @@ from schemas.dsh import (
     write_event,
     write_first_batch,
 )
-from schemas.errors import LogRejected, LogUnsupported
+from schemas.errors import LogEventRejected, LogRejected, LogUnsupported
 from tests.dsh_logs import answer, header, mark, numbered, result, text_chunks, turn, user
 
 ZSTD, PLAIN, LATEST = "session.jsonl.zstd", "session.jsonl", "session.v4.jsonl.zstd"
@@ -193,6 +193,22 @@ def test_what_an_event_does_not_say_is_not_made_up_for_it() -> None:
     assert [event["data"] for event in closing] == [{}, {"reason": {"kind": "interrupted"}}]
     assert closing_events(numbered(mark("turn/start", turn=None)), 0) == []
     assert len(closing_events(numbered(mark("turn/start", turn=1), mark("step/start", step=None)), 0)) == 1
+
+
+@pytest.mark.parametrize(
+    "begun", [mark("turn/start", turn=0), mark("turn/start", turn="1"), mark("turn/start")], ids=str
+)
+def test_a_turn_that_nothing_could_end_readably_is_not_mended(begun: Event) -> None:
+    log = read_log(write_first_batch(header(), numbered(begun)), name=ZSTD)
+    assert len(logical_events(log)) == 2
+    with pytest.raises(LogEventRejected, match="unrepairable"):
+        repair(log)
+
+
+def test_a_call_without_an_id_is_not_answered_in_the_file() -> None:
+    log = read_log(write_first_batch(header(), numbered(mark("turn/start", turn=1), answer("a", ""))), name=ZSTD)
+    with pytest.raises(LogEventRejected, match="does not name its call"):
+        repair(log)
 
 
 def test_what_stands_outside_turns_needs_no_closing() -> None:
