@@ -262,3 +262,13 @@ def test_a_line_too_long_for_memory_stays_in_its_source_and_the_next_goes_on(hom
         for record in read_session_data(path.read_bytes(), name=path.name).records
     ]
     assert [each.run for each in records] == ["", "t", "", "t"]
+
+
+def test_a_thread_that_was_deleted_stays_landed_and_its_cursor_says_so(home: Path) -> None:
+    put(home, f"{DAY}/{name(ROOT)}", lines(ROOT))
+    land(home)
+    (home / DAY / name(ROOT)).unlink()
+    assert not any(each.problems for each in land(home))
+    assert landed(home) == {f"{ROOT}/streams/main": 1}
+    cursor = (home.parent / "zone" / ROOT / "streams/main/transcript.cursor").read_text()
+    assert "source_gone" in cursor

@@ -31,7 +31,11 @@ class Codex:
         return found
 
     def locate(self, key: str) -> SourceFile | None:
-        return self._located.get(key)
+        """What lies or lay at `key`. Of one that is gone only the name is known, so it is taken for a main thread's."""
+        name = rollout_name(key)
+        if name is None or key in self._located:
+            return self._located.get(key)
+        return _discover.source_file(name.thread, name.thread, name.segment, key)
 
     def convert(self, line: Line, file: SourceFile) -> Converted:
         if (self._key, self._next) != (file.key, (line.ord, line.off)):

@@ -8,7 +8,7 @@ from tasks.land.codex.kinds import THREAD_ID, TRANSCRIPT, rollout_name
 from tasks.land.codex.rows import Members, read_row, text, within
 from tasks.land.source import Discovery, Sighting, SourceFile
 
-__all__ = ["discover"]
+__all__ = ["discover", "source_file"]
 
 _HEAD = 1 << 20
 _PIECE = 8 << 20
@@ -35,14 +35,15 @@ def discover(store: ObjectStore) -> Discovery:
     for (thread, segment), stats in chosen.items():
         session = _session(thread, metas)
         for stat in stats:
-            file = _file(session, thread, segment, stat.key)
+            file = source_file(session, thread, segment, stat.key)
             found.setdefault(session, []).append(Sighting(file, stat))
     for sightings in found.values():
         sightings.sort(key=_order)
     return Discovery({session: found[session] for session in sorted(found)}, tuple(unreadable))
 
 
-def _file(session: str, thread: str, segment: str, key: str) -> SourceFile:
+def source_file(session: str, thread: str, segment: str, key: str) -> SourceFile:
+    """A rollout's place in the session that it belongs to."""
     prefix = f"{TRANSCRIPT}_{segment}" if segment else TRANSCRIPT
     place = "main" if thread == session else thread
     return SourceFile(session, key, TRANSCRIPT, prefix, "streams", place, True)
