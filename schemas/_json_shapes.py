@@ -26,7 +26,7 @@ RAW_STRING = "raw string"
 """``Meta(title=RAW_STRING)`` marks a Raw field that holds a string: read by a string's rules, kept as it stands."""
 
 
-MOST_KEYS_KNOWN = 4096
+MOST_KEYS_KNOWN, LONGEST_KEY_KNOWN = 4096, 100
 """Keys of one type that are remembered with the field they are for: few are ever met, but for hostile input."""
 
 
@@ -219,6 +219,7 @@ class ObjectShape:
         self.fields = fields
         self.spelling = {fold_key(key): key for key in reversed(fields)}
         self.known: dict[bytes, str] = {}
+        self.named: dict[str, str] = {}
 
     def zero(self) -> dict[str, Any]:
         return {key: shape.zero() for key, (_, shape) in self.fields.items()}
@@ -252,11 +253,15 @@ class ObjectShape:
             return fields
         fields = state
         for name, raw in members.items():
-            key = name if name in self.fields else self.spelling.get(fold_key(name), "")
+            key = self.named.get(name)
+            if key is None:
+                key = self.named_field(name)
             if not key:
                 continue
             shape, value = self.fields[key][1], bytes(raw)
-            if isinstance(shape, _Nullable) and isinstance(shape.inner, ObjectShape) and value.startswith(b"{"):
+            if isinstance(shape, _String) and value.startswith(b'"'):
+                fields[key] = decode_string(value)
+            elif isinstance(shape, _Nullable) and isinstance(shape.inner, ObjectShape) and value.startswith(b"{"):
                 inner = shape.inner
                 fields[key] = inner._read_members(value, inner.zero() if fields[key] is None else fields[key])
             else:
@@ -265,11 +270,16 @@ class ObjectShape:
 
     def field(self, literal: bytes) -> str:
         """The field that a key, as it stands, is for; "" when it is for none."""
-        key = decode_string(literal)
-        if key not in self.fields:
-            key = self.spelling.get(fold_key(key), "")
-        if len(self.known) < MOST_KEYS_KNOWN:
+        key = self.named_field(decode_string(literal))
+        if len(self.known) < MOST_KEYS_KNOWN and len(literal) < LONGEST_KEY_KNOWN:
             self.known[literal] = key
+        return key
+
+    def named_field(self, name: str) -> str:
+        """The field that a key is for; "" when it is for none."""
+        key = name if name in self.fields else self.spelling.get(fold_key(name), "")
+        if len(self.named) < MOST_KEYS_KNOWN and len(name) < LONGEST_KEY_KNOWN:
+            self.named[name] = key
         return key
 
     def build(self, state: Any) -> Any:
