@@ -54,7 +54,7 @@ def export_conversation(
     if reason is not None:
         return _unfinished(conversation, reason)
     file, data = exported_bytes(found, exchanges, options)
-    file = file.model_copy(update={"landed": _landed(zone, found.session, found.through_seq)})
+    file = file.model_copy(update={"landed": _landed(zone, found.session)})
     changed = _read(exports, name) != data
     if changed:
         exports.replace(name, data)
@@ -111,17 +111,18 @@ def _stands(
     rounds = [(each.number, each.digest12) for each in zone.chain(conversation).rounds()]
     if known.asked != _asked(options) or rounds != [(each.round, each.digest[:12]) for each in known.rounds]:
         return False
-    if known.landed != _landed(zone, known.session, known.through_seq):
+    if known.landed != _landed(zone, known.session):
         return False
     data = _read(exports, name)
     return data is not None and hashlib.sha256(data).hexdigest() == known.sha256
 
 
-def _landed(zone: Zone, session: str, through_seq: int) -> str:
+def _landed(zone: Zone, session: str) -> str:
+    """A digest of the names and sizes of all landed files: one that came later is no more to be passed over than one
+    that is gone."""
     digest = hashlib.sha256()
     for ref in zone.landed_files(session):
-        if ref.seq <= through_seq:
-            digest.update(f"{ref.key}\n{ref.size}\n".encode("utf-8", "surrogatepass"))
+        digest.update(f"{ref.key}\n{ref.size}\n".encode("utf-8", "surrogatepass"))
     return digest.hexdigest()
 
 

@@ -106,6 +106,13 @@ def test_file_with_secrets_of_a_session_that_went_bad_is_warned_of(zone: Zone, e
     assert (outcome.state, outcome.name, outcome.file.warnings) == ("rejected", NAME, (KEPT,))
 
 
+def test_landed_file_that_no_round_has_yet_is_noticed(zone: Zone, exports: ObjectStore) -> None:
+    assert export(zone, exports).state == "written"
+    land(zone, [person("even more")], seq=3)
+    outcome = export(zone, exports)
+    assert outcome.reason == "landed sequence 3 is not assembled yet; run `sessionmill assemble` first"
+
+
 def test_file_that_is_as_asked_or_gone_is_not_warned_of(zone: Zone, exports: ObjectStore) -> None:
     export(zone, exports, keep_secrets=True)
     grow(zone, person("and more"), seq=3)

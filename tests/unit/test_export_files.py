@@ -115,7 +115,7 @@ def test_session_that_grows_keeps_its_file_until_it_is_completed_again(zone: Zon
     first = standing(exports)
     land(zone, [person("more"), calls(("t2", "Edit"))], seq=2, at=START + HOUR)
     (outcome,) = export(zone, exports)
-    assert outcome.state == "unchanged"
+    assert outcome.reason == "landed sequence 2 is not assembled yet; run `sessionmill assemble` first"
     assemble(zone)
     (outcome,) = export(zone, exports)
     assert outcome.reason == "its last turn has 1 tool use without a result"
