@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Iterable
 from typing import Any
 
+from schemas._dsh_chunks import ROW_TYPES
 from schemas._dsh_events import EventFault, EventRules
 from schemas._dsh_header import LogHeader
 from schemas._dsh_legacy import LegacyShape, Upgrade
 from schemas._dsh_scan import Scan
 from schemas.errors import LogEventRejected, LogUnsupported
 
-__all__ = ["checked_events"]
+__all__ = ["EventJudge", "checked_events"]
 
 Event = dict[str, Any]
 
@@ -51,3 +53,29 @@ def checked_events(found: Scan, header: LogHeader, name: str, *, first_row: int 
 
 def _index(found: Scan, seq: int) -> int:
     return bisect_right(found.lines, seq, key=lambda line: line.first_seq) - 1
+
+
+class EventJudge:
+    """The rules of one log, kept from event to event: nothing is appended that could not be read again."""
+
+    def __init__(self, header: LogHeader, events: Iterable[Event], name: str) -> None:
+        self._name = name
+        self._rules = EventRules(header.version)
+        self._has_rows = header.version < 2
+        for event in events:  # they are stored, so they were found good
+            self._rules.check(event)
+
+    def admit(self, event: Event) -> None:
+        """Take ``event`` as the next. Raises LogUnsupported or LogEventRejected as reading it would; then it is not
+        taken, and another can come in its place.
+        """
+        try:
+            self._rules.check_retired(event)
+            self._rules.check_type(event)
+            if self._has_rows and event["type"] in ROW_TYPES:
+                raise EventFault("envelope", f"{event['type']} is what a row of several events is called")
+            self._rules.check(event)
+        except EventFault as error:
+            kind = LogUnsupported if error.rule == "unknown_type" else LogEventRejected
+            detail = f"event {event.get('seq')!r:.20}: {error.detail}"
+            raise kind(self._name, None, error.rule, detail) from None

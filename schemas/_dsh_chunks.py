@@ -75,15 +75,16 @@ def _is_number(value: Any) -> bool:
     return type(value) in (int, float)
 
 
-def pack(batch: Sequence[Event]) -> list[Event]:
-    """One batch's events as its lines: every run of at least three like chunks as one row."""
+def pack(batch: Sequence[Event], *, longest: int | None = None) -> list[Event]:
+    """One batch's events as its lines: every run of at least three like chunks as one row, of at most ``longest``."""
     lines: list[Event] = []
     position = 0
     while position < len(batch):
         like = _likeness(batch[position])
         end = position + 1
         if like is not None:
-            while end < len(batch) and _follows(batch[end - 1], batch[end]) and _likeness(batch[end]) == like:
+            last = len(batch) if longest is None else min(len(batch), position + longest)
+            while end < last and _follows(batch[end - 1], batch[end]) and _likeness(batch[end]) == like:
                 end += 1
         if end - position >= _LEAST_PACKED:
             lines.append(_row(batch[position:end]))

@@ -33,14 +33,14 @@ class EventFault(ValueError):
 
 
 class EventRules:
-    """Judges the events of one log in their order."""
+    """Judges the events of one log in their order. One that is refused leaves no trace: another can take its place."""
 
     def __init__(self, generation: int) -> None:
         self._generation = generation
         self._known = known_types(generation)
         self._on_surface = surface_types(generation)
         self._surface = Surface(generation)
-        self._results: dict[int, Event] = {}
+        self._results: dict[int, Any] = {}
         self._sources = 0
 
     def check_retired(self, event: Event) -> None:
@@ -89,8 +89,7 @@ class EventRules:
         if not isinstance(cited, list):
             raise EventFault("sources", "sourceEventSeqs is no list")
         sources = _expanded(cited, seq) if self._generation else cited
-        self._sources += len(sources)
-        if self._sources > MAX_SOURCES:
+        if self._sources + len(sources) > MAX_SOURCES:
             raise EventFault("too_large", f"more than {MAX_SOURCES} citations of other events")
         if not all(is_safe(each) and each < seq for each in sources) or len(set(sources)) != len(sources):
             raise EventFault("sources", "sourceEventSeqs names an event twice, or one that does not come before")
@@ -99,23 +98,22 @@ class EventRules:
                 raise EventFault("sources", "an answer cites no events")
         elif not sources:
             raise EventFault("sources", "sourceEventSeqs is empty")
+        self._sources += len(sources)
         return {**event, "sourceEventSeqs": sources} if sources is not cited else event
 
     def _place(self, event: Event) -> None:
         kind, seq = event["type"], event["seq"]
-        gone = self._surface.place(seq, event["surfaceOp"])
+        gone = self._surface.span(event["surfaceOp"])
         if gone is None:
             raise EventFault("surface", "surfaceOp names no span of the surface")
-        if kind == "tool/result":
-            self._results[seq] = event
-        if not gone:
-            return
-        if not set(gone) <= set(event.get("sourceEventSeqs", ())):
+        if gone and not set(gone) <= set(event.get("sourceEventSeqs", ())):
             raise EventFault("surface", "a replacement does not cite all that it replaces")
         if kind == "tool/result":
-            replaced = self._results.get(gone[0])
-            if len(gone) > 1 or replaced is None or _without_content(event) != _without_content(replaced):
+            said = _without_content(event)
+            if gone and (len(gone) > 1 or said != self._results.get(gone[0])):
                 raise EventFault("surface", "a tool's result replaces something else than the content of one result")
+            self._results[seq] = said
+        self._surface.place(seq, gone)
 
 
 def _check(fault: str | None, rule: str) -> None:

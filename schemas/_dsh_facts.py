@@ -50,7 +50,7 @@ class Gathering:
         self.own = event["seq"] >= self.cut
         kind, data = event["type"], event["data"]
         if "surfaceOp" in event:
-            self.surface.place(event["seq"], event["surfaceOp"])
+            self.surface.place(event["seq"], self.surface.span(event["surfaceOp"]) or [])
         take = _TAKERS.get(kind)
         if take is not None and isinstance(data, dict):
             take(self, event, data)

@@ -12,7 +12,7 @@ import zstandard
 
 from schemas.errors import LogRejected
 
-__all__ = ["Frame", "compress", "find_frames", "open_frames", "open_torn_frame"]
+__all__ = ["Frame", "compress", "find_frames", "first_frame", "open_frames", "open_torn_frame"]
 
 _MAGIC = b"\x28\xb5\x2f\xfd"
 _STEP = 1 << 20
@@ -38,6 +38,12 @@ def find_frames(data: bytes, name: str) -> tuple[list[Frame], int | None]:
         frames.append(Frame(position, end))
         position = end
     return frames, None
+
+
+def first_frame(data: bytes, name: str) -> Frame | None:
+    """The first frame, when ``data`` holds the whole of it. Raises LogRejected (``frame``)."""
+    end = _frame_end(data, 0, name)
+    return None if end is None else Frame(0, end)
 
 
 def open_frames(data: bytes, frames: list[Frame], name: str, limit: int) -> list[bytes]:
@@ -90,7 +96,9 @@ def compress(content: bytes) -> bytes:
 
 def _frame_end(data: bytes, start: int, name: str) -> int | None:
     """Where the frame at ``start`` ends; None when the file ends first."""
-    if data[start : start + 4] != _MAGIC[: len(data) - start]:
+    if start + 4 > len(data):
+        return None  # whatever they are, too few bytes to say that they are no frame
+    if data[start : start + 4] != _MAGIC:
         raise LogRejected(name, None, "frame", f"no zstd frame at byte {start}")
     if start + 5 > len(data):
         return None

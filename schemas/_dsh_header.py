@@ -9,12 +9,12 @@ from __future__ import annotations
 import re
 from typing import Any, Final, Literal
 
-from msgspec import Struct, to_builtins
+from msgspec import Struct, structs, to_builtins
 
 from schemas._dsh_json import UndecodableJSON, is_safe, read_value, write_value
 from schemas.errors import LogRejected, LogUnsupported
 
-__all__ = ["GENERATIONS", "LogHeader", "header_of", "read_header", "write_header"]
+__all__ = ["GENERATIONS", "LogHeader", "checked_header", "header_of", "listed_header", "read_header", "write_header"]
 
 GENERATIONS: Final = range(5)
 """The generations of the format that can be read; each log says its own, and so does the name of its file."""
@@ -62,12 +62,48 @@ def read_header(line: bytes, generation: int, name: str) -> LogHeader:
     if not isinstance(version, (int, float)) or isinstance(version, bool):
         raise LogRejected(name, 1, "header", "version is no number")
     if version != generation:
-        which = "newer" if version > generation else "older"
-        detail = f"version {version} in a file of generation {generation}, which is {which} than its name"
+        which = "newer; upgrade this program" if version > generation else "older, and there is no upgrade path for it"
+        detail = f"version {version} in a file that is named as generation {generation}: it is {which}"
         raise LogUnsupported(name, 1, "version", detail)
     if not finite:
         raise LogRejected(name, 1, "header", "a number is -0 or infinite")
     return header_of(value, generation, name)
+
+
+def checked_header(header: LogHeader, name: str) -> LogHeader:
+    """The header as it is read again once it is written; without a depth it is that of a session nobody delegated.
+
+    Raises LogUnsupported (``version``) and LogRejected (``header``).
+    """
+    try:
+        value = {"delegationDepth": 0, **header.as_json()}
+    except (TypeError, ValueError):
+        raise LogRejected(name, 1, "header", "a field is of no type that JSON has") from None
+    version = value["version"]
+    if type(version) is not int or version not in GENERATIONS:
+        raise LogUnsupported(name, 1, "version", f"version {version!r:.20}, this program knows 0 to {GENERATIONS[-1]}")
+    if any(isinstance(each, float) for each in value.values()) or any(
+        isinstance(value.get(key), bool) for key in ("createdAt", "seedLength", "delegationDepth")
+    ):
+        raise LogRejected(name, 1, "header", "createdAt, seedLength or delegationDepth is no non-negative safe integer")
+    return header_of(value, version, name)
+
+
+def listed_header(line: bytes, name: str) -> LogHeader | None:
+    """What a listing shows of a log with this first line: its header, of whatever version, when it has the shape of one
+    that this reader knows; else nothing.
+    """
+    try:
+        value, finite = read_value(line)
+        if not finite or not isinstance(value, dict) or value.get("type") != "session":
+            return None
+        version = value.get("version")
+        if isinstance(version, bool) or not isinstance(version, (int, float)) or not is_safe(version):
+            return None
+        header = header_of(value, min(int(version), GENERATIONS[-1]), name)
+    except (UndecodableJSON, LogRejected):
+        return None
+    return structs.replace(header, version=int(version))
 
 
 def header_of(value: dict[str, Any], generation: int, name: str) -> LogHeader:

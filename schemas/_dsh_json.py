@@ -10,7 +10,7 @@ import json
 import math
 import re
 from json.encoder import encode_basestring
-from typing import Any, TypeGuard
+from typing import Any, Final, TypeGuard
 
 import msgspec
 
@@ -18,18 +18,20 @@ from schemas._json_text import NestedTooDeep, Token, UndecodableJSON, check, mat
 from schemas._utf16 import LONE_SURROGATE
 from schemas._yaml_scalars import number_text
 
-__all__ = ["MAX_SAFE", "NestedTooDeep", "UndecodableJSON", "is_safe", "read_value", "write_value"]
+__all__ = ["MAX_SAFE", "NestedTooDeep", "UndecodableJSON", "holds_doubles", "is_safe", "read_value", "write_value"]
 
 MAX_SAFE = 2**53 - 1
 """Integers up to here, either way from zero, are exact in a double: JavaScript's safe integers."""
 
 _decode_strict = msgspec.json.Decoder().decode
-# A number of which the C decoder makes something else than a double has 16 digits and more, or is a negative zero. The
-# second is looked for in two steps: dates and identifiers are full of "-0".
-_has_sixteen_digits = re.compile(rb"[0-9]{16}").search
+# For finding where an integer of 16 digits may begin: a digit is "0", what stands before a value is ",".
+_MARKS: Final = bytes(48 if 48 <= byte < 58 else 44 if byte in b":,[- \t\r\n" else 120 for byte in range(256))
+_SIXTEEN_DIGITS: Final = b"0" * 16
+_LONG_INTEGER: Final = b"," + _SIXTEEN_DIGITS
+# A negative zero is looked for in two steps: dates and identifiers are full of "-0".
 _has_negative_zero = re.compile(rb"(?:^|[:,\[\s])-0").search
 # What Python's own writer spells otherwise: doubles, integers that are no doubles, and keys that come first.
-_may_be_written_otherwise = re.compile(r"[0-9](?:\.[0-9]|e[+-]?[0-9]|[0-9]{15}|[0-9]{0,9}\":)").search
+_may_be_written_otherwise = re.compile(r"\"[0-9]{1,10}\":|[0-9](?:\.[0-9]|e[+-]?[0-9]|[0-9]{15})").search
 _encode_quickly = json.JSONEncoder(
     ensure_ascii=False, check_circular=False, allow_nan=False, separators=(",", ":")
 ).encode
@@ -48,7 +50,7 @@ def read_value(line: bytes) -> tuple[Any, bool]:
 
     Raises UndecodableJSON; NestedTooDeep, one of its kinds, is about a limit of ours and not about the grammar.
     """
-    if not _has_sixteen_digits(line) and not (b"-0" in line and _has_negative_zero(line)):
+    if holds_doubles(line):
         try:
             return _decode_strict(line), True
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -105,6 +107,19 @@ def _write(value: Any) -> str:
                 if position < len(item):
                     pending.append(_Written(","))
     return "".join(pieces)
+
+
+def holds_doubles(line: bytes) -> bool:
+    """Whether the C decoder surely reads every number in ``line`` as JavaScript does, and none of them is -0."""
+    return not _may_hold_long_integer(line) and not (b"-0" in line and _has_negative_zero(line))
+
+
+def _may_hold_long_integer(line: bytes) -> bool:
+    """Whether an integer may stand in ``line`` of which the C decoder makes something else than a double: it has 16
+    digits and more. Texts are full of such, so it is looked for where a value begins.
+    """
+    marks = line.translate(_MARKS)
+    return _LONG_INTEGER in marks or marks.startswith(_SIXTEEN_DIGITS)
 
 
 def is_safe(value: Any, *, lowest: int = 0) -> TypeGuard[int]:

@@ -12,7 +12,7 @@ from schemas._dsh_scan import Line, scan
 from schemas.dsh_root import place_of
 from schemas.errors import LogRejected, LogUnsupported
 
-__all__ = ["MAX_LOG_BYTES", "Event", "StoredLog", "read_log"]
+__all__ = ["MAX_LOG_BYTES", "Event", "StoredLog", "read_log", "read_log_and_text"]
 
 Event = dict[str, Any]
 """An event as its JSON object, keys in the order in which they stand."""
@@ -63,6 +63,13 @@ def read_log(data: bytes, *, name: str, limit: int = MAX_LOG_BYTES) -> StoredLog
     Raises LogUnsupported (``version``, ``unknown_type``) for what a later program may have written, LogEventRejected
     for an event that breaks a rule, and LogRejected for whatever else makes it unreadable.
     """
+    return read_log_and_text(data, name=name, limit=limit)[0]
+
+
+def read_log_and_text(data: bytes, *, name: str, limit: int = MAX_LOG_BYTES) -> tuple[StoredLog, bytes]:
+    """The log in ``data`` as `read_log` gives it, and its decompressed text: the header's line and the whole lines
+    after it. Raises as `read_log` does.
+    """
     place = place_of(name)
     if place is None:
         raise LogRejected(name, None, "name", "no session log's name: session.jsonl, session.v4.jsonl.zstd")
@@ -79,7 +86,7 @@ def read_log(data: bytes, *, name: str, limit: int = MAX_LOG_BYTES) -> StoredLog
         torn = "the last frame is cut short"
     elif torn is None and found.end < len(opened.text):
         torn = "the last line does not end"
-    return StoredLog(
+    stored = StoredLog(
         file=name,
         compressed=place.compressed,
         header=opened.header,
@@ -92,6 +99,7 @@ def read_log(data: bytes, *, name: str, limit: int = MAX_LOG_BYTES) -> StoredLog
         torn_frame=opened.torn_frame,
         torn=torn,
     )
+    return stored, opened.text[: found.end]
 
 
 def _open_plain(data: bytes, generation: int, name: str, limit: int) -> _Text:

@@ -31,12 +31,9 @@ class Surface:
             yield seq
             seq = self._next[seq]
 
-    def place(self, seq: int, operation: Any) -> list[int] | None:
-        """Put event ``seq`` where ``operation`` says; what it took away, in surface order (nothing when appended), or
-        None for an operation that cannot be done.
-        """
+    def span(self, operation: Any) -> list[int] | None:
+        """What ``operation`` takes away, in surface order (nothing when it appends), or None when it cannot be done."""
         if operation == "append":
-            self._insert_before(_END, seq)
             return []
         if not isinstance(operation, dict) or operation.keys() != {"op", *self._keys} or operation["op"] != "replace":
             return None
@@ -48,13 +45,17 @@ class Surface:
             span.append(self._next[span[-1]])
             if span[-1] == _END:
                 return None
-        after = self._next[span[-1]]
-        before = self._previous[span[0]]
-        for each in span:
-            del self._next[each], self._previous[each]
-        self._next[before], self._previous[after] = after, before
-        self._insert_before(after, seq)
         return span
+
+    def place(self, seq: int, span: list[int]) -> None:
+        """Put event ``seq`` where ``span`` is, or at the end when that is nothing."""
+        after = self._next[span[-1]] if span else _END
+        if span:
+            before = self._previous[span[0]]
+            for each in span:
+                del self._next[each], self._previous[each]
+            self._next[before], self._previous[after] = after, before
+        self._insert_before(after, seq)
 
     def _insert_before(self, after: int, seq: int) -> None:
         before = self._previous[after]

@@ -33,6 +33,7 @@ _ESCAPES = re.compile(
     r"\\(?:u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|(.))", re.DOTALL
 )
 _SURROGATE_ESCAPES = re.compile(rb"\\u[dD][89a-fA-F][0-9a-fA-F]{2}|\\.", re.DOTALL)
+_NEITHER_QUOTE_NOR_BRACKET = bytes(set(range(256)) - set(b'"[]{}'))
 _SHORT = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 
 _decode_raw = msgspec.json.Decoder(msgspec.Raw).decode
@@ -63,13 +64,28 @@ class NestedTooDeep(UndecodableJSON):
 
 def check(data: bytes) -> None:
     """Raise UndecodableJSON unless ``data`` is exactly one JSON value, at most 10,000 deep, and space around it."""
-    # The C parser's yes is final as long as depth cannot matter. Its no is not: it refuses unpaired surrogate escapes,
+    # The C parser's yes is final where depth does not matter. Its no is not: it refuses unpaired surrogate escapes,
     # which a second try hides from it, and nesting beyond the interpreter's stack.
-    if data.count(b"[") + data.count(b"{") <= MAX_DEPTH and (
+    if not is_deeper_than(MAX_DEPTH, data) and (
         _is_strict(data) or (b"\\u" in data and _is_strict(_SURROGATE_ESCAPES.sub(_hide_surrogate, data)))
     ):
         return
     _check_tokens(data)
+
+
+def is_deeper_than(limit: int, data: bytes) -> bool:
+    """Whether JSON is nested deeper than that; of other data, at least whether it is before a parser stops."""
+    if len(data) <= limit or data.count(b"[") + data.count(b"{") <= limit:
+        return False
+    # Program text is full of brackets, so this is no rare case. Without its escapes a string ends at the next quote,
+    # and strings are then every second piece.
+    quotes_and_brackets = data.replace(b"\\\\", b"").replace(b'\\"', b"").translate(None, _NEITHER_QUOTE_NOR_BRACKET)
+    depth = 0
+    for bracket in b"".join(quotes_and_brackets.split(b'"')[::2]):
+        depth += 1 if bracket in b"[{" else -1
+        if depth > limit:
+            return True
+    return False
 
 
 def _is_strict(data: bytes) -> bool:
@@ -156,7 +172,7 @@ def end_of_container(data: bytes, position: int) -> int:
     return position
 
 
-def split_object(data: bytes) -> dict[str, msgspec.Raw] | None:
+def split_object(data: bytes | msgspec.Raw) -> dict[str, msgspec.Raw] | None:
     """The members of a JSON object, quickly; None where that might miss something: a repeated key, or one that is not
     written the short way. Space between the object's own tokens is enough for None."""
     try:
@@ -166,7 +182,7 @@ def split_object(data: bytes) -> dict[str, msgspec.Raw] | None:
     return found if len(_encode(found)) == len(data) else None
 
 
-def split_list(data: bytes) -> list[msgspec.Raw] | None:
+def split_list(data: bytes | msgspec.Raw) -> list[msgspec.Raw] | None:
     """The elements of a JSON list, quickly; None for what only the lenient reader takes."""
     try:
         found: list[msgspec.Raw] = _decode_list(data)
@@ -211,3 +227,26 @@ def compact(data: bytes) -> bytes:
         return msgspec.json.format(data, indent=-1)
     except (msgspec.DecodeError, RecursionError):
         return b"".join(found[0] for found in _find_token(data) if found[0][0] not in b" \t\r\n")
+
+
+def compact_checked(data: bytes) -> bytes:
+    """`compact` after `check`, in one pass for nearly all data. Raises UndecodableJSON."""
+    if not is_deeper_than(MAX_DEPTH, data):
+        try:
+            return msgspec.json.format(data, indent=-1)
+        except (msgspec.DecodeError, RecursionError):
+            pass
+    check(data)
+    return compact(data)
+
+
+def decode_string_checked(literal: bytes) -> str:
+    """`decode_string` after `check`, in one pass for nearly all strings. Raises UndecodableJSON, also for what does not
+    begin as a string."""
+    if not literal.startswith(b'"'):
+        raise UndecodableJSON(f"no JSON string: {literal[:20]!r}")
+    try:
+        return _decode_strict_string(literal)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        check(literal)
+        return decode_string(literal)

@@ -13,10 +13,23 @@ from typing import Any, Literal
 
 from schemas import _dsh_messages as messages
 from schemas._dsh_json import UndecodableJSON, read_value
-from schemas.dsh import Event, StoredLog
+from schemas.dsh import Event, LogHeader, StoredLog
 from schemas.dsh_facts import inherited_count
 
-__all__ = ["Delegation", "Evidence", "Fork", "delegations", "forks"]
+__all__ = [
+    "ChildsWord",
+    "Delegation",
+    "Evidence",
+    "Fork",
+    "ParentsWord",
+    "childs_word",
+    "delegates",
+    "delegation",
+    "delegations",
+    "forks",
+    "named_child",
+    "parents_word",
+]
 
 Evidence = Literal["result", "workflow", "words", "header"]
 """How a child's call is known. ``result``: the call's result names the child. ``workflow``: the child is named within a
@@ -59,11 +72,21 @@ class _Call:
     name: Any
     arguments: Any
     time: int
-    result: Event | None = None
+    result_seq: int | None = None
+    result_time: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ChildsWord:
+    """What a child's own log says of how it began: its label, and the first text block of its first prompt."""
+
+    header: LogHeader
+    label: Any
+    prompt: str | None
 
 
 @dataclass
-class _ParentsWord:
+class ParentsWord:
     """What a parent's own events say of its children, by child."""
 
     calls: list[_Call] = field(default_factory=list)
@@ -88,15 +111,26 @@ def delegations(parent: StoredLog, logs: Iterable[StoredLog]) -> list[Delegation
         log for log in logs if log.header.origin == "subagent" and log.header.parent_session == parent.header.id
     ]
     children.sort(key=lambda log: (log.header.created_at, log.header.id))
-    word = _read_parent(parent.events[inherited_count(parent.header, parent.events) :])
-    return [_delegation(parent, child, word) for child in children]
+    word = parents_word(parent)
+    return [delegation(parent.header.id, childs_word(child), word) for child in children]
 
 
-def _delegation(parent: StoredLog, child: StoredLog, word: _ParentsWord) -> Delegation:
-    session = child.header.id
+def parents_word(parent: StoredLog) -> ParentsWord:
+    """What the log of ``parent`` says of its children; what it inherited is about another's."""
+    return _read_parent(parent.events[inherited_count(parent.header, parent.events) :])
+
+
+def childs_word(child: StoredLog) -> ChildsWord:
+    """What the log of ``child`` says of how it began."""
     own = child.events[inherited_count(child.header, child.events) :]
+    return ChildsWord(child.header, _label(own), _first_prompt(own))
+
+
+def delegation(parent: str, child: ChildsWord, word: ParentsWord) -> Delegation:
+    """How the session ``parent``, whose log says ``word``, came to have ``child``."""
+    session = child.header.id
     catalog = word.catalogs.get(session)
-    label = _label(own) or (catalog and messages.field(catalog["data"], "label"))
+    label = child.label or (catalog and messages.field(catalog["data"], "label"))
     evidence: Evidence = "header"
     call = word.started.get(session)
     if call is not None:
@@ -105,24 +139,37 @@ def _delegation(parent: StoredLog, child: StoredLog, word: _ParentsWord) -> Dele
         if len(word.under_way[session]) == 1:
             evidence, call = "workflow", word.under_way[session][0]
     else:
-        asked = [each for each in word.calls if _asked_in_these_words(each, child, label, _first_prompt(own))]
+        asked = [each for each in word.calls if _asked_in_these_words(each, child, label)]
         if len(asked) == 1 and asked[0] not in word.started.values():
             evidence, call = "words", asked[0]
     return Delegation(
-        parent=parent.header.id,
+        parent=parent,
         child=session,
         label=label if isinstance(label, str) else None,
         seeded=child.header.is_seeded is True or bool(child.header.seed_length),
         evidence=evidence,
         call_id=call.call_id if call else None,
-        result_seq=call.result["seq"] if call and call.result else None,
+        result_seq=call.result_seq if call else None,
         catalog_seq=catalog["seq"] if catalog else None,
         notice_seqs=tuple(word.notices.get(session, ())),
     )
 
 
-def _read_parent(events: Sequence[Event]) -> _ParentsWord:
-    word = _ParentsWord()
+def delegates(name: Any) -> bool:
+    """Whether a tool of this name starts a sub-agent."""
+    return name in _DELEGATING
+
+
+def named_child(name: Any, message: Event) -> str | None:
+    """The session that a result of the tool ``name`` says it has started; None when it says no such thing."""
+    if not delegates(name):
+        return None
+    named = _STARTED.fullmatch(_result_text(message).strip())
+    return named[1] if named else None
+
+
+def _read_parent(events: Sequence[Event]) -> ParentsWord:
+    word = ParentsWord()
     unanswered: dict[str, _Call] = {}
     for event in events:
         kind, data = event["type"], event["data"]
@@ -137,10 +184,9 @@ def _read_parent(events: Sequence[Event]) -> _ParentsWord:
             message = messages.message_of(event)
             answered = unanswered.pop(message["source"]["callId"], None)
             if answered is not None:
-                answered.result = event
-                named = _STARTED.fullmatch(_result_text(message).strip())
-                if named and answered.name in _DELEGATING:
-                    word.started[named[1]] = answered
+                answered.result_seq, answered.result_time = event["seq"], event["time"]
+                if (started := named_child(answered.name, message)) is not None:
+                    word.started[started] = answered
         elif kind == "tool-workflow/agent-start" and isinstance(child, str):
             word.under_way[child] = list(unanswered.values())
         elif kind == "subagent/catalog" and isinstance(child, str):
@@ -150,15 +196,16 @@ def _read_parent(events: Sequence[Event]) -> _ParentsWord:
     return word
 
 
-def _asked_in_these_words(call: _Call, child: StoredLog, label: Any, prompt: str | None) -> bool:
+def _asked_in_these_words(call: _Call, child: ChildsWord, label: Any) -> bool:
     """Whether ``call`` delegated under the child's label and in the words of its prompt, while the child was made."""
-    if call.name not in _DELEGATING or prompt is None:
+    if call.name not in _DELEGATING or child.prompt is None:
         return False
-    if messages.field(call.arguments, "description") != label or messages.field(call.arguments, "prompt") != prompt:
+    if messages.field(call.arguments, "description") != label:
         return False
-    return call.time <= child.header.created_at and (
-        call.result is None or child.header.created_at <= call.result["time"]
-    )
+    if messages.field(call.arguments, "prompt") != child.prompt:
+        return False
+    made = child.header.created_at
+    return call.time <= made and (call.result_seq is None or made <= call.result_time)
 
 
 def _label(own: Sequence[Event]) -> Any:

@@ -1,30 +1,47 @@
-"""Sessions that the original keeps in SQLite: rows in, events out (DSH specification, section 11).
+"""Sessions that the original keeps in SQLite: rows in, events out, and back (DSH specification, section 11).
 
 Two schemas are in use. 13 has a row for each event, all values as JSON text. 17 packs chunks into rows, compresses long
-values and writes cited events as differences. Either is generation 0, and torn rows are judged as torn lines are.
+values and writes cited events as differences. Either is generation 0, and torn rows are judged as torn lines are. Only
+17 is written: 13 has no place for an event's ``ignorable`` and a header's ``agentPreset``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final, NamedTuple
 
 import zstandard
 from msgspec import structs
 
 from schemas._dsh_checked import checked_events
-from schemas._dsh_chunks import ROW_TYPES, unpack
+from schemas._dsh_chunks import ROW_TYPES, pack, unpack
 from schemas._dsh_header import LogHeader, header_of
-from schemas._dsh_json import MAX_SAFE, UndecodableJSON, read_value
+from schemas._dsh_json import MAX_SAFE, UndecodableJSON, read_value, write_value
 from schemas._dsh_scan import Line, Scan
 from schemas.dsh import MAX_LOG_BYTES, Event
 from schemas.errors import LogRejected, LogUnsupported
 
-__all__ = ["EventRow", "SessionRow", "StoredRows", "read_rows"]
+__all__ = [
+    "WRITTEN_SCHEMA",
+    "EventRow",
+    "SessionRow",
+    "StoredRows",
+    "header_of_row",
+    "read_rows",
+    "session_row",
+    "write_rows",
+]
+
+WRITTEN_SCHEMA: Final = 17
 
 _MEMBERS: Final = range(3, 1025)
 _LARGEST_PACKED: Final = 1 << 20
+_LEAST_COMPRESSED: Final = 4096
+
+
+_COMPRESSOR: Final = zstandard.ZstdCompressor(level=3, write_checksum=False, write_content_size=True)
 
 
 class SessionRow(NamedTuple):
@@ -56,13 +73,16 @@ class EventRow(NamedTuple):
 
 @dataclass(frozen=True)
 class StoredRows:
-    """One session as it is stored. ``rows`` of them are good; ``torn`` says what is wrong with the next, if one is."""
+    """One session as it is stored. ``rows`` of them are good; ``torn`` says what is wrong with the next, if one is, and
+    ``torn_seq`` is what that says of its number.
+    """
 
     file: str
     header: LogHeader
     events: list[Event]
     rows: int
     torn: str | None
+    torn_seq: int | None
 
 
 class _BadRow(ValueError):
@@ -76,9 +96,10 @@ def read_rows(
 
     Raises LogUnsupported, LogEventRejected or LogRejected as `schemas.dsh.read_log` does; rows count from 1.
     """
-    header = _header(session, name)
+    header = header_of_row(session, name)
     found = Scan()
     left = limit
+    torn_seq: int | None = None
     for number, row in enumerate(rows, 1):
         if found.fault is not None:
             if row.type == b"turn/end":
@@ -93,7 +114,7 @@ def read_rows(
             if held[0]["seq"] != len(found.events):
                 raise _BadRow(f"the event's number is {held[0]['seq']}, expected was {len(found.events)}")
         except (_BadRow, UndecodableJSON) as error:
-            found.fault = str(error)
+            found.fault, torn_seq = str(error), row.seq
             if row.type == b"turn/end":
                 raise LogRejected(name, number, "row", found.fault) from None
             continue
@@ -101,10 +122,56 @@ def read_rows(
             found.not_finite.update(range(len(found.events), len(found.events) + len(held)))
         found.lines.append(Line(number - 1, number, len(found.events), len(held)))
         found.events.extend(held)
-    return StoredRows(name, header, checked_events(found, header, name, first_row=1), len(found.lines), found.fault)
+    events = checked_events(found, header, name, first_row=1)
+    return StoredRows(name, header, events, len(found.lines), found.fault, torn_seq)
 
 
-def _header(session: SessionRow, name: str) -> LogHeader:
+def session_row(header: LogHeader) -> SessionRow:
+    """The header's row."""
+    return SessionRow(
+        header.id,
+        header.version,
+        header.created_at,
+        header.cwd,
+        header.parent_session,
+        header.seed_length,
+        header.origin,
+        header.delegation_depth,
+        header.agent_preset,
+    )
+
+
+def write_rows(batch: Sequence[Event], *, packed: bool = True) -> Iterator[EventRow]:
+    """The rows of schema 17 that one append adds."""
+    for event in _packed(batch) if packed else batch:
+        is_row = event["type"] in ROW_TYPES
+        data = write_value(event["data"])
+        blob = _COMPRESSOR.compress(data) if len(data) >= _LEAST_COMPRESSED else data
+        cited, placed = event.get("sourceEventSeqs"), event.get("surfaceOp")
+        is_blob = len(blob) < len(data)
+        yield EventRow(
+            seq=int(event["seq0" if is_row else "seq"]),
+            type=event["type"].encode(),
+            time=int(event["time0" if is_row else "time"]),
+            is_blob=is_blob,
+            data=blob if is_blob else data,
+            source_event_seqs=None if cited is None else _as_differences(cited),
+            surface_op=None if placed is None else write_value(placed),
+            ignorable=0 if is_row else (1 if "ignorable" in event else None),
+        )
+
+
+def _packed(batch: Sequence[Event]) -> Iterator[Event]:
+    """The batch with runs of chunks as rows, none larger than a row may be."""
+    for row in pack(batch, longest=_MEMBERS[-1]):
+        if row["type"] in ROW_TYPES and len(write_value(row["data"])) > _LARGEST_PACKED:
+            yield from unpack(row) or ()
+        else:
+            yield row
+
+
+def header_of_row(session: SessionRow, name: str) -> LogHeader:
+    """The header that a row says. Raises LogUnsupported (``version``) and LogRejected (``header``)."""
     if session.version != 0:
         raise LogUnsupported(name, None, "version", f"version {session.version} in a database, which holds version 0")
     value = {
@@ -169,6 +236,18 @@ def _differences(blob: bytes) -> list[int]:
     if shift:
         raise _BadRow("the cited events are cut short")
     return numbers
+
+
+def _as_differences(numbers: Sequence[int]) -> bytes:
+    blob = bytearray()
+    for earlier, later in pairwise([0, *map(int, numbers)]):
+        difference = later - earlier
+        value = later if not blob else (difference << 1 if difference >= 0 else (-difference << 1) - 1)
+        while value > 0x7F:
+            blob.append(value & 0x7F | 0x80)
+            value >>= 7
+        blob.append(value)
+    return bytes(blob)
 
 
 def _decompressed(blob: bytes, limit: int) -> bytes:

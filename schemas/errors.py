@@ -5,15 +5,20 @@
     SessionmillError
      ├─ TransientError                   trying again may help
      │   ├─ StoreUnavailable
+     │   ├─ SessionBusy                  somebody has the session's log open for writing
      │   └─ ServerUnavailable            the Prefect server, or its temporary API
      └─ TerminalError                    trying again cannot help
          ├─ WrongUse                     bad options or configuration (exit 2)
-         │   └─ ConfigurationRejected
+         │   ├─ ConfigurationRejected
+         │   ├─ AgentSpecRejected        an agent's specification
+         │   └─ RunnerMissing            a program or package that an agent needs is not installed
          ├─ StoreError                   the store answered, and the answer is no
          │   ├─ ObjectMissing
          │   ├─ ObjectExists
          │   ├─ KeyRefused
-         │   └─ ObjectTooLarge
+         │   ├─ ObjectTooLarge
+         │   ├─ AccessRefused            the system does not let this process at a file or folder
+     │   └─ SessionWriteRefused      a session's log cannot take what was to be written
          ├─ RejectedData                 the data breaks a rule of its format (exit 1)
          │   ├─ SessionDataRejected      a landed .sd file
          │   ├─ RoundRejected            a round .sf file
@@ -22,6 +27,8 @@
          │   ├─ LogRejected              a DeepSeek Harness session log, or where it lies
          │   │   ├─ LogUnsupported       sound, but of a generation or with events this reader does not know
          │   │   └─ LogEventRejected     an event breaks a rule, or the order of events does
+         │   ├─ UsageRejected            the usage data set
+         │   ├─ RunRecordRejected        a headless run's start or end
          │   └─ FieldRejected            a field of a Relavium document
          │       ├─ AgentSessionRejected a session's record, messages or stored rows
          │       └─ WorkflowRejected     a .relavium.yaml workflow
@@ -64,6 +71,15 @@ class StoreUnavailable(TransientError):
         self.detail = detail
 
 
+class SessionBusy(TransientError):
+    """A session whose log somebody has open for writing: another process, or this one."""
+
+    def __init__(self, session: str, detail: str) -> None:
+        super().__init__(f"session {session!r}: {detail} — try again when it is closed there")
+        self.session = session
+        self.detail = detail
+
+
 class ServerUnavailable(TransientError):
     """The Prefect server that records flow runs did not answer, or answered that it cannot."""
 
@@ -89,6 +105,28 @@ class WrongUse(TerminalError):
 
 class ConfigurationRejected(WrongUse):
     """A setting, from a file or the environment, that is unknown or has no usable value."""
+
+
+class AgentSpecRejected(WrongUse):
+    """An agent's specification that cannot be meant; ``field`` is its path (``limits.turns``), "" for the whole."""
+
+    def __init__(self, file: str, rule: str, field: str, detail: str) -> None:
+        place = f"{file}: {field}" if field else file
+        super().__init__(f"{place}: {rule}: {detail} — correct it; nothing was run")
+        self.file = file
+        self.rule = rule
+        self.field = field
+        self.detail = detail
+
+
+class RunnerMissing(WrongUse):
+    """The program or package behind an agent's runner is not there; ``remedy`` says what to install or set."""
+
+    def __init__(self, runner: str, detail: str, remedy: str) -> None:
+        super().__init__(f"runner {runner}: {detail} — {remedy}")
+        self.runner = runner
+        self.detail = detail
+        self.remedy = remedy
 
 
 class StoreError(TerminalError):
@@ -128,6 +166,28 @@ class ObjectTooLarge(StoreError):
         self.key = key
         self.size = size
         self.limit = limit
+
+
+class AccessRefused(StoreError):
+    """A file or folder that the operating system keeps this process from, or that is not safe to use."""
+
+    def __init__(self, name: str, operation: str, detail: str) -> None:
+        super().__init__(f"{name}: the system does not allow to {operation} it: {detail} — check owner and rights")
+        self.name = name
+        self.operation = operation
+        self.detail = detail
+
+
+class SessionWriteRefused(StoreError):
+    """What cannot be written to a session's log; ``rule`` is ``exists``, ``seq``, ``not_json``, ``live``, ``closed`` or
+    ``read_only``.
+    """
+
+    def __init__(self, session: str, rule: str, detail: str) -> None:
+        super().__init__(f"session {session!r}: {rule}: {detail} — nothing of it was written")
+        self.session = session
+        self.rule = rule
+        self.detail = detail
 
 
 class RejectedData(TerminalError):
@@ -190,6 +250,18 @@ class LogUnsupported(LogRejected):
 
 class LogEventRejected(LogRejected):
     """An event of a log that breaks a rule of its type, or cannot follow the events before it."""
+
+
+class UsageRejected(RejectedData):
+    """The usage data set's manifest, or one of its files."""
+
+    advice = "restore it from a copy; the data set itself can be built again with `sessionmill usage` into a new folder"
+
+
+class RunRecordRejected(RejectedData):
+    """The start or the end of a headless run, in the archive, that is no such document."""
+
+    advice = "move the run's folder out of the archive"
 
 
 class FieldRejected(RejectedData):

@@ -24,22 +24,31 @@ from schemas._json_text import (
     UndecodableJSON,
     check,
     compact,
+    compact_checked,
     decode_string,
+    decode_string_checked,
+    is_deeper_than,
     match_token,
     split_list,
     split_object,
 )
+from schemas._json_typed import typed_reader
 
 __all__ = [
     "RAW_STRING",
     "UndecodableJSON",
     "check",
     "compact",
+    "compact_checked",
     "decode",
+    "decode_split",
     "decode_string",
+    "decode_string_checked",
     "decode_value",
     "elements",
+    "is_deeper_than",
     "members",
+    "split_object",
 ]
 
 S = TypeVar("S", bound=msgspec.Struct)
@@ -49,9 +58,17 @@ _decode_strict = msgspec.json.Decoder().decode
 
 def decode(data: bytes, kind: type[S]) -> S:
     """One JSON value as ``kind``, a msgspec struct; ``null`` gives its empty value. Raises UndecodableJSON."""
+    return decode_split(data, kind)[0]
+
+
+def decode_split(data: bytes, kind: type[S]) -> tuple[S, dict[str, msgspec.Raw] | None]:
+    """`decode`, and the object's members as they stand; None for these unless each stands in it once, under the very
+    name of its field when it is for one."""
+    if (plain := typed_reader(kind).read(data)) is not None:
+        return plain
     check(data)
     shape = shape_of(kind)
-    return cast(S, shape.build(shape.read_whole(data)))
+    return cast(S, shape.build(shape.read_whole(data))), None
 
 
 def decode_value(data: bytes) -> Any:

@@ -2,6 +2,7 @@
 
 An object appears under its name whole or not at all: it is written under a temporary name in the same folder, made
 durable, and then linked to its name, which fails when the name is taken. No name is ever looked at before it is used.
+What a killed writer leaves under a temporary name, the first write of another process beside it removes a day later.
 Symbolic links are followed only while they stay inside the root, and folders that are links are not listed (spec 2:
 a stream is a directory).
 """
@@ -11,7 +12,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import secrets
 from collections.abc import Iterator
 
 from schemas.errors import (
@@ -22,28 +22,21 @@ from schemas.errors import (
     ObjectTooLarge,
     StoreUnavailable,
 )
-from storage.keys import TEMPORARY, check_key, check_prefix, is_temporary
+from storage.keys import check_key, check_prefix, is_temporary
+from storage.local_writes import (
+    CACHE_MODE,
+    EVIDENCE_MODE,
+    LASTING_REFUSALS,
+    link_or_create,
+    sweep,
+    sync_folder,
+    write_temporary,
+)
 from storage.objects import Children, ObjectStat, ObjectStats, StoreSettings
 
 __all__ = ["LocalStore"]
 
-EVIDENCE_MODE = 0o444  # landed files and rounds (spec 2)
-CACHE_MODE = 0o644
 FOLDER_MODE = 0o755
-
-# What a file system without hard links answers to link().
-_NO_HARD_LINKS = {errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK, errno.EACCES}
-# Refusals that stay as long as the key or the rights stay; anything else (disk full, I/O error) may pass.
-_REFUSALS = {
-    errno.EACCES,
-    errno.EPERM,
-    errno.EROFS,
-    errno.EISDIR,
-    errno.ENOTDIR,
-    errno.ELOOP,
-    errno.ENAMETOOLONG,
-    errno.EINVAL,
-}
 
 
 class LocalStore:
@@ -55,6 +48,7 @@ class LocalStore:
         self._root = os.path.realpath(root)
         self._inside = os.path.join(self._root, "")
         self._settings = settings or StoreSettings()
+        self._swept: set[str] = set()
 
     @property
     def url(self) -> str:
@@ -65,22 +59,22 @@ class LocalStore:
         self._check_size(key, len(data))
         with _refusing(key, "create"):
             self._make_folder(os.path.dirname(path))
-            temporary = _write_temporary(path, data, EVIDENCE_MODE)
+            temporary = self._write_temporary(path, data, EVIDENCE_MODE)
             try:
-                _link_or_create(temporary, path, data)
+                link_or_create(temporary, path, data)
             except FileExistsError:
                 raise ObjectExists(key) from None
             finally:
                 with contextlib.suppress(FileNotFoundError):  # swept by somebody
                     os.unlink(temporary)
-            _sync_folder(os.path.dirname(path))
+            sync_folder(os.path.dirname(path))
 
     def replace(self, key: str, data: bytes) -> None:
         path = self._path(key)
         self._check_size(key, len(data))
         with _refusing(key, "replace"):
             self._make_folder(os.path.dirname(path))
-            temporary = _write_temporary(path, data, CACHE_MODE)
+            temporary = self._write_temporary(path, data, CACHE_MODE)
             try:
                 os.replace(temporary, path)
             except BaseException:
@@ -199,7 +193,16 @@ class LocalStore:
             with contextlib.suppress(FileExistsError):  # made by someone else meanwhile
                 os.mkdir(each, FOLDER_MODE)
                 os.chmod(each, FOLDER_MODE)  # mkdir's mode is cut by the umask
-                _sync_folder(os.path.dirname(each))
+                sync_folder(os.path.dirname(each))
+
+    def _write_temporary(self, path: str, data: bytes, mode: int) -> str:
+        """The data, durable, under a temporary name beside `path`."""
+        temporary = write_temporary(path, data, mode)
+        if (folder := os.path.dirname(path)) not in self._swept:
+            self._swept.add(folder)
+            with contextlib.suppress(OSError):  # it can wait
+                sweep(folder, temporary)
+        return temporary
 
     def _check_size(self, key: str, size: int) -> None:
         if size > self._settings.max_object_bytes:
@@ -216,66 +219,9 @@ def _refusing(key: str, operation: str) -> Iterator[None]:
         detail = error.strerror or str(error)
         if error.errno in (errno.ENOENT, errno.ENOTDIR) and not writing:
             raise ObjectMissing(key) from None
-        if error.errno in _REFUSALS:
+        if error.errno in LASTING_REFUSALS:
             raise KeyRefused(key, detail) from error
         raise StoreUnavailable(key, operation, detail) from error
-
-
-def _write_temporary(path: str, data: bytes, mode: int) -> str:
-    temporary = os.path.join(os.path.dirname(path), f"{TEMPORARY}{os.getpid()}-{secrets.token_hex(8)}")
-    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    try:
-        _write_durably(descriptor, data, mode)
-    except BaseException:
-        os.unlink(temporary)
-        raise
-    return temporary
-
-
-def _write_durably(descriptor: int, data: bytes, mode: int) -> None:
-    """Write all of `data`, give the file its mode, and close it once the disk holds both."""
-    with open(descriptor, "wb", buffering=0) as file:
-        rest = memoryview(data)
-        while rest:
-            rest = rest[file.write(rest) :]
-        os.fchmod(descriptor, mode)
-        os.fsync(descriptor)
-
-
-def _link_or_create(temporary: str, path: str, data: bytes) -> None:
-    """Give the finished file its name; FileExistsError when it is taken.
-
-    A file system without hard links (exFAT, some network shares) gets the name by O_EXCL instead: still once only, but
-    a process killed while it writes leaves a short file there, which its closing line then gives away.
-    """
-    try:
-        os.link(temporary, path)
-    except OSError as error:
-        if error.errno not in _NO_HARD_LINKS:
-            raise
-        _create_exclusively(path, data)
-
-
-def _create_exclusively(path: str, data: bytes) -> None:
-    """Create `path` with O_EXCL, read-only and durable; FileExistsError when it is there. Undone if writing fails."""
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-    try:
-        _write_durably(descriptor, data, EVIDENCE_MODE)
-    except BaseException:
-        os.unlink(path)
-        raise
-
-
-def _sync_folder(folder: str) -> None:
-    """Make the folder's names durable, where its file system can."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    except OSError as error:
-        if error.errno not in (errno.EINVAL, errno.EOPNOTSUPP):
-            raise
-    finally:
-        os.close(descriptor)
 
 
 def _follow(entry: os.DirEntry[str]) -> os.stat_result:
