@@ -75,7 +75,7 @@ def _integer(digits: str) -> int | float:
     try:
         return float(value)
     except OverflowError:
-        return math.copysign(math.inf, value)
+        return -math.inf if value < 0 else math.inf
 
 
 def _no_such_word(word: str) -> NoReturn:

@@ -3,7 +3,14 @@
 from schemas import lenient_json
 from schemas._sd_model import SCHEMA, Dropped, LandedFile, Part, Record, SessionDataHeader, Usage
 from schemas._sd_reader import END_LINE_START, read_session_data
-from schemas._sd_writer import encode_record, encode_text, write_session_data
+from schemas._sd_writer import (
+    encode_record,
+    encode_text,
+    encode_texts,
+    text_size,
+    write_and_digest,
+    write_session_data,
+)
 
 __all__ = [
     "END_LINE_START",
@@ -16,8 +23,11 @@ __all__ = [
     "Usage",
     "encode_record",
     "encode_text",
+    "encode_texts",
     "read_session_data",
     "text_of",
+    "text_size",
+    "write_and_digest",
     "write_session_data",
 ]
 

@@ -20,6 +20,7 @@ __all__ = ["CONVERSATIONS", "ChainStore", "RoundFile"]
 CONVERSATIONS = "_conversations/"
 STATE = "conversation.state"
 
+_CLAIM_NAME = re.compile(r"r([0-9]{6,})\.claim")
 _ROUND_NAME = re.compile(r"r([0-9]{6,})-([0-9a-f]{12})\.sf")
 
 
@@ -46,6 +47,19 @@ class ChainStore:
     def rounds(self) -> list[RoundFile]:
         """Every round file, sorted by number. Two with one number are both here; a fold then fails."""
         return _round_files(self._objects())
+
+    def rounds_and_claims(self) -> tuple[list[RoundFile], list[int]]:
+        """Every round file, and the numbers of the claims that stand without their rounds, from one listing; both
+        sorted by number."""
+        objects = self._objects()
+        rounds = _round_files(objects)
+        names = (stat.key.rpartition("/")[2] for stat in objects)
+        claimed = {int(match[1]) for name in names if (match := _CLAIM_NAME.fullmatch(name))}
+        return rounds, sorted(claimed - {each.number for each in rounds})
+
+    def claim_key(self, number: int) -> str:
+        """Where the claim of round `number` lies."""
+        return self._rounds + claim_name(number)
 
     def read(self, round_file: RoundFile) -> bytes:
         """A round's bytes; raises as `ObjectStore.read` does."""
@@ -97,14 +111,14 @@ class ChainStore:
         rounds = _round_files(objects)
         present = {each.number for each in rounds}
         for number in range(1, (rounds[-1].number if rounds else 0) + 2):
-            if number not in present and self._claim_key(number) in keys:
+            if number not in present and self.claim_key(number) in keys:
                 return self._read_claim(number)
         return None
 
     def claim(self, claim: Claim) -> Claim:
         """Claim a round, once: the claim that stands now, which is `claim` or one that somebody made before."""
         try:
-            self.store.create(self._claim_key(claim.round), claim.to_bytes())
+            self.store.create(self.claim_key(claim.round), claim.to_bytes())
         except ObjectExists:
             return self._read_claim(claim.round)
         return claim
@@ -121,7 +135,7 @@ class ChainStore:
         if hashlib.sha256(data[: data.rfind(b"\n", 0, -1) + 1]).hexdigest() != digest:
             raise ChainRejected(key, None, "digest", "the round's bytes do not have the digest it is published under")
         objects = self._objects()
-        if not any(stat.key == self._claim_key(number) for stat in objects):
+        if not any(stat.key == self.claim_key(number) for stat in objects):
             raise ChainRejected(key, None, "claim", f"round {number} was not claimed")
         if (claimed := self._read_claim(number).digest) != digest:
             raise ChainRejected(key, None, "claim", f"round {number} is claimed for digest {claimed[:12]}")
@@ -162,11 +176,8 @@ class ChainStore:
     def _objects(self) -> ObjectStats:
         return self.store.children(self._rounds)[1]
 
-    def _claim_key(self, number: int) -> str:
-        return self._rounds + claim_name(number)
-
     def _read_claim(self, number: int) -> Claim:
-        key = self._claim_key(number)
+        key = self.claim_key(number)
         return read_claim(self.store.read(key), name=key, conversation=self.conversation, number=number)
 
 

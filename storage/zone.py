@@ -30,7 +30,9 @@ RESERVED = frozenset(("_calls", "_conversations", "_landing", "_quarantine"))
 """The folders of a zone that are not sessions and have a meaning; nothing else may be put there."""
 
 _FOLDERS: tuple[Folder, ...] = ("streams", "runs", "provider_body")
+_EVIDENCE = frozenset(_FOLDERS)
 _LANDED_NAME = re.compile(r".*-([0-9]{6,})\.sd", re.DOTALL)
+_STAMPED_NAME = re.compile(r"(.+)-[0-9]{8}T[0-9]{6}\.[0-9]{9}Z-[0-9]{6,}\.sd", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +77,10 @@ class Zone:
         """Every session that has a folder, sorted. A folder without landed files counts."""
         folders, _ = self.store.children("")
         return [name for name in folders if not name.startswith("_")]
+
+    def has_evidence(self, session: str) -> bool:
+        """Whether the session's folder is one of a session: it has a folder that landed files lie in."""
+        return not _EVIDENCE.isdisjoint(self.store.children(f"{session}/")[0])
 
     def conversations(self) -> list[str]:
         """Every conversation that has a folder, sorted."""
@@ -166,11 +172,17 @@ class Zone:
 def _landed(files: list[_File]) -> list[LandedRef]:
     """Ordered by sequence; of two with one sequence, in the order in which the original walks the folders."""
     found = [
-        LandedRef(int(match[1]), stat.key, stat.size, folder, place, name, name.partition("-")[0])
+        LandedRef(int(match[1]), stat.key, stat.size, folder, place, name, _prefix(name))
         for folder, place, name, stat in files
         if (match := _LANDED_NAME.fullmatch(name))
     ]
     return sorted(found, key=lambda ref: (ref.seq, _FOLDERS.index(ref.folder), ref.place, ref.name))
+
+
+def _prefix(name: str) -> str:
+    """What stands before the time and the sequence; the part of a Codex thread that is named in it has dashes, too."""
+    stamped = _STAMPED_NAME.fullmatch(name)
+    return stamped[1] if stamped else name.partition("-")[0]
 
 
 def quarantine_key(session: str) -> str:

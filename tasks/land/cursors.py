@@ -23,7 +23,8 @@ class SourceCursor:
 
     append: `offset` and `ord` are the bytes and lines landed, `tail_sha256` is the digest of up to 1 MiB before
     `offset`. snapshot: `content_sha256` is the digest of what was landed last. `size`, `mtime` (seconds) and `etag` are
-    the object's as it was then. `reason` says what a conflict is about.
+    the object's as it was then. `reason` says what a conflict is about. `memo` and `mark` are the dialect's: how it
+    reads the file, and why it has to be looked at again though nothing has changed.
     """
 
     kind: str
@@ -40,6 +41,8 @@ class SourceCursor:
     updated_at: str = ""
     state: str = ACTIVE
     reason: str = ""
+    memo: str = ""
+    mark: str = ""
 
     def values(self) -> dict[str, str]:
         """The lines of the file, in order. Device and inode are always 0: the etag says more, on every store."""
@@ -63,6 +66,8 @@ class SourceCursor:
             "root": self.root,
             "etag": self.etag,
             "reason": self.reason,
+            "memo": self.memo,
+            "mark": self.mark,
         }
         return {key: value for key, value in listed.items() if value}
 
@@ -88,6 +93,8 @@ class SourceCursor:
                 updated_at=values.get("updated_at", ""),
                 state=values.get("state", ACTIVE),
                 reason=values.get("reason", ""),
+                memo=values.get("memo", ""),
+                mark=values.get("mark", ""),
             )
         except (KeyError, ValueError):
             return None

@@ -4,18 +4,24 @@ from __future__ import annotations
 
 from pydantic import BaseModel, ConfigDict, NonNegativeInt, PositiveInt, field_validator
 
+from tasks.land.workplaces import Workplace
+
 __all__ = [
     "MAX_DELTA_BYTES",
     "MAX_LINE_BYTES",
     "NOT_UNDERSTOOD",
+    "PARENT_WAIT",
     "PROBLEMS_KEPT",
     "LandOptions",
     "LandProblem",
+    "Mark",
     "SessionLanding",
+    "Waiting",
 ]
 
 MAX_DELTA_BYTES = 2 << 20
 MAX_LINE_BYTES = 32 << 20
+PARENT_WAIT = 24 * 3600
 NOT_UNDERSTOOD = "not_understood"
 """The rule of a line that landed as it is; the others are about a file that did not land, or not further."""
 PROBLEMS_KEPT = 1000
@@ -23,13 +29,17 @@ PROBLEMS_KEPT = 1000
 
 
 class LandOptions(BaseModel):
-    """How to land: the clock in nanoseconds, the source bytes of one landed file, and of one line in memory."""
+    """How to land: the clock in nanoseconds, the source bytes of one landed file, and of one line in memory; places of
+    work that are known by another name; and how long (seconds from when it was made) a thread whose beginning only its
+    parent explains waits for that."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     now: int
     max_delta_bytes: PositiveInt = MAX_DELTA_BYTES
     max_line_bytes: PositiveInt = MAX_LINE_BYTES
+    workplaces: tuple[Workplace, ...] = ()
+    parent_wait: NonNegativeInt = PARENT_WAIT
 
 
 class LandProblem(BaseModel):
@@ -52,6 +62,26 @@ class LandProblem(BaseModel):
         return value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else value
 
 
+class Waiting(BaseModel):
+    """A file whose end cannot be read yet: what stands before it has landed. One that is `held` is whole, and nothing
+    more of it lands until something else is there, or a time has passed."""
+
+    model_config = ConfigDict(frozen=True)
+
+    file: str
+    detail: str
+    held: bool = False
+
+
+class Mark(BaseModel):
+    """A file that landed by a guess, which is looked at again in every pass until it is known to be right."""
+
+    model_config = ConfigDict(frozen=True)
+
+    file: str
+    mark: str
+
+
 class SessionLanding(BaseModel):
     """One session after its turn: landed files, their records, and the bytes of the source they are made from."""
 
@@ -63,7 +93,26 @@ class SessionLanding(BaseModel):
     source_bytes: NonNegativeInt = 0
     problem_count: NonNegativeInt = 0
     problems: list[LandProblem] = []
+    waiting: list[Waiting] = []
+    marked: list[Mark] = []
     more: bool = False
     """There is more to land than one pass takes; the next one goes on."""
     unchanged: bool = False
     """Nothing has changed since all of it had landed, so it was not looked at."""
+
+    @property
+    def is_done(self) -> bool:
+        """Whether nothing is left to do until the source changes."""
+        held = any(each.held for each in self.waiting)
+        return not (self.more or self.problem_count or self.marked or held)
+
+    def after(self, earlier: SessionLanding) -> SessionLanding:
+        """Both as one, when a pass was tried again: `self` is how it stands, but what `earlier` landed counts."""
+        return self.model_copy(
+            update={
+                "files": self.files + earlier.files,
+                "records": self.records + earlier.records,
+                "source_bytes": self.source_bytes + earlier.source_bytes,
+                "unchanged": self.unchanged and not earlier.files,
+            }
+        )

@@ -15,7 +15,7 @@ from storage.keys import escape_id
 from storage.objects import ObjectStore
 from tasks.land.outcome import NOT_UNDERSTOOD, PROBLEMS_KEPT, LandProblem
 
-__all__ = ["Note", "all_notes", "note_key", "read_notes", "update_notes"]
+__all__ = ["Note", "add_notes", "all_notes", "note_key", "places_key", "read_notes", "update_notes"]
 
 NOTES = "_quarantine/landing/"
 
@@ -37,6 +37,11 @@ def note_key(session: str, root: str) -> str:
     return f"{NOTES}{escape_id(session)}-{root}.json"
 
 
+def places_key(dialect: str, root: str) -> str:
+    """Where the note lies about places of a source that could not be read at all. No session is called so."""
+    return f"{NOTES}%{escape_id(dialect)}-{root}.json"
+
+
 def all_notes(store: ObjectStore, root: str) -> list[Note]:
     """Every note about one source, by session."""
     keys = [stat.key for stat in store.children(NOTES)[1] if stat.key.endswith(f"-{root}.json")]
@@ -49,6 +54,15 @@ def read_notes(store: ObjectStore, key: str) -> list[Note]:
         return _Notes.validate_json(read_cache(store, key) or b"[]")
     except ValidationError:
         return []
+
+
+def add_notes(store: ObjectStore, key: str, problems: Iterable[LandProblem], now: str) -> None:
+    """Note problems beside those that are noted, at most 1,000 in all."""
+    before = read_notes(store, key)
+    there = {note.problem for note in before}
+    new = [Note(problem=each, first_seen=now) for each in dict.fromkeys(problems) if each not in there]
+    if new and len(before) < PROBLEMS_KEPT:
+        write_cache(store, key, _Notes.dump_json([*before, *new][:PROBLEMS_KEPT], indent=2) + b"\n")
 
 
 def update_notes(store: ObjectStore, key: str, problems: Iterable[LandProblem], now: str) -> list[Note]:

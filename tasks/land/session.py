@@ -7,27 +7,33 @@ the cursor it holds, and so neither repeats nor skips what the other one landed.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 from hashlib import sha256
+from typing import TypeAlias
 
-from schemas.call_facts import write_call_facts
-from schemas.errors import KeyRefused, ObjectMissing, ObjectTooLarge, SessionDataRejected
-from schemas.session_data import SCHEMA, Part, Record, SessionDataHeader, encode_text, write_session_data
-from schemas.times import file_stamp, format_time
+from schemas.errors import FieldRejected, KeyRefused, LogRejected, ObjectMissing, ObjectTooLarge, SessionDataRejected
+from schemas.times import format_time
 from storage.landings import Claim, LandingLog
 from storage.objects import ObjectStore
+from storage.replacements import newest, stand_in
 from storage.zone import LandedRef, Zone
+from tasks.land.converting import converted_window, not_understood
 from tasks.land.cursors import ACTIVE, CONFLICT, GONE, SourceCursor, cursor_key
-from tasks.land.outcome import NOT_UNDERSTOOD, PROBLEMS_KEPT, LandOptions, LandProblem, SessionLanding
-from tasks.land.source import Converted, Dialect, Line, Sighting, SourceFile
-from tasks.land.windows import GrowingFile, Limits, Rewritten, Window
+from tasks.land.documents import LOOKED_AT, may_be_one_document, why_no_lines
+from tasks.land.outcome import LandOptions, LandProblem, Mark, SessionLanding, Waiting
+from tasks.land.promising import claim_of
+from tasks.land.source import Converted, Dialect, Line, Pass, Sighting, SourceFile
+from tasks.land.tally import Tally
+from tasks.land.windows import GrowingFile, Limits, Rewritten
 
 __all__ = ["land_session", "root_name"]
 
 WINDOWS_A_PASS = 65
 
 _BAD_FILE = (KeyRefused, ObjectTooLarge)
+
+Note: TypeAlias = Callable[[list[LandProblem]], None]
 
 
 def root_name(source: ObjectStore) -> str:
@@ -42,9 +48,13 @@ def land_session(
     session: str,
     sightings: Iterable[Sighting],
     options: LandOptions,
+    note: Note = lambda problems: None,
 ) -> SessionLanding:
-    """Land what is new of `session`. What is wrong with its files is an outcome; failures of the system are raised."""
-    landing = _Landing(zone, source, dialect, session, options)
+    """Land what is new of `session`. What is wrong with its files is an outcome; failures of the system are raised.
+
+    `note` is given the lines that could not be understood before they land.
+    """
+    landing = _Landing(zone, source, dialect, session, options, note)
     landing.recover()
     taken: dict[str, str] = {}
     for sighting in sightings:
@@ -57,6 +67,8 @@ def land_session(
             landing.take(sighting)
         except _BAD_FILE as error:
             landing.report(file.key, None, "unreadable", str(error))
+        except (LogRejected, FieldRejected) as error:
+            landing.report(file.key, error.row, error.rule, error.detail)
         except ObjectMissing:
             landing.mark_gone(file.target)
     landing.mark_pruned(taken)
@@ -66,7 +78,10 @@ def land_session(
 class _Landing:
     """A session's sequence and cursors while its sources are landed."""
 
-    def __init__(self, zone: Zone, source: ObjectStore, dialect: Dialect, session: str, options: LandOptions) -> None:
+    def __init__(
+        self, zone: Zone, source: ObjectStore, dialect: Dialect, session: str, options: LandOptions, note: Note
+    ) -> None:
+        self._note = note
         self._zone = zone
         self._source = source
         self._dialect = dialect
@@ -77,26 +92,13 @@ class _Landing:
         self._log = LandingLog(zone, session)
         self._cursors: dict[str, SourceCursor] = {}
         self._next_seq = 1
-        self._files = self._records = self._source_bytes = self._problem_count = 0
-        self._problems: list[LandProblem] = []
-        self._more = False
+        self._tally = Tally()
 
     def outcome(self) -> SessionLanding:
-        return SessionLanding(
-            session=self._session,
-            files=self._files,
-            records=self._records,
-            source_bytes=self._source_bytes,
-            problem_count=self._problem_count,
-            problems=self._problems,
-            more=self._more,
-        )
+        return self._tally.of(self._session)
 
-    def report(self, file: str, row: int | None, rule: str, detail: str, record: Record | None = None) -> None:
-        self._problem_count += 1
-        if len(self._problems) < PROBLEMS_KEPT:
-            off, sha = (record.off, record.sha) if record else (None, "")
-            self._problems.append(LandProblem(file=file, row=row, rule=rule, detail=detail, off=off, sha=sha))
+    def report(self, file: str, row: int | None, rule: str, detail: str) -> None:
+        self._tally.report(LandProblem(file=file, row=row, rule=rule, detail=detail))
 
     def recover(self) -> None:
         """Complete what was claimed, and take each cursor from the claim of its source's last landed file if it is
@@ -123,6 +125,24 @@ class _Landing:
         cursor = self._cursors.get(target)
         if cursor is not None and cursor.state == GONE:
             self._save(target, cursor.with_state(ACTIVE, self._at))
+        cursor = newest(target, self._cursors)[1]
+        if cursor is not None and not cursor.memo and self._has_landed_whole(cursor, sighting):
+            return
+        sighting = self._dialect.opened(sighting, Pass(self._options.now, self._options.parent_wait, self._cursors))
+        if sighting.waiting:
+            self._tally.waiting.append(Waiting(file=sighting.file.key, detail=sighting.waiting, held=sighting.held))
+        if sighting.damaged:
+            self.report(sighting.file.key, None, "damaged", sighting.damaged)
+        if sighting.held:
+            return
+        before = self._cursors.get(sighting.file.target)
+        memos = {sighting.memo, before.memo if before is not None else ""}
+        if before is None or before.memo != sighting.memo or not self._has_landed_whole(before, sighting):
+            self._take_new(sighting, memos)
+        if sighting.memo:
+            self._keep_memo(sighting, memos)
+
+    def _take_new(self, sighting: Sighting, memos: Collection[str]) -> None:
         if sighting.file.grows:
             growing = GrowingFile(
                 self._source,
@@ -130,12 +150,31 @@ class _Landing:
                 Limits(self._options.max_delta_bytes, self._options.max_line_bytes),
             )
             for _ in range(WINDOWS_A_PASS):
+                cursor = self._cursors.get(sighting.file.target)
+                if cursor is not None and cursor.memo not in memos:
+                    self._tally.more = True  # somebody else is landing it, and reads it otherwise
+                    return
                 if not self._take_window(sighting, growing):
                     return
-            self._more = True
+            self._tally.more = True
         else:
             while self._take_whole(sighting):
                 pass
+
+    def _keep_memo(self, sighting: Sighting, memos: Collection[str]) -> None:
+        """Remember how the file is read, also where nothing of it was new; and let what has landed anew count instead
+        of what was landed before, once all of that has."""
+        file = sighting.file
+        cursor = self._cursors.get(file.target)
+        if cursor is None or cursor.memo not in memos:
+            return
+        self._save(file.target, replace(cursor, memo=sighting.memo, mark=sighting.mark))
+        if sighting.mark:
+            self._tally.marked.append(Mark(file=file.key, mark=sighting.mark))
+        before = self._cursors.get(sighting.replaces)
+        if before is not None and cursor.offset >= before.offset:
+            stand_in(self._zone.store, self._session, file.place, file.prefix)
+            self._save(sighting.replaces, replace(before, mark=""))
 
     def mark_gone(self, target: str) -> None:
         """The source file of a cursor is not there any more; what it landed stays."""
@@ -155,18 +194,11 @@ class _Landing:
         """Land the next window; False when there is none."""
         file, stat = sighting.file, sighting.stat
         cursor = self._cursors.get(file.target) or SourceCursor(kind="append", source=file.key, root=self._root)
-        if cursor.state == CONFLICT:
-            self.report(file.key, None, "conflict", cursor.reason)
+        # What landed by a wrong reading has to be there still when the file lands anew.
+        before = self._cursors.get(sighting.replaces) if not cursor.last_seq else None
+        if before is not None and not self._still_has(sighting.replaces, before, growing, sighting):
             return False
-        if cursor.offset == stat.size and self._is_unchanged(cursor, sighting):
-            return False
-        if cursor.offset > stat.size and self._has_grown_to(cursor.offset, file.key):
-            return False
-        if isinstance(found := growing.check(cursor), Rewritten):
-            # Another source's copy, older or of its own, must not stop the source that the cursor belongs to.
-            if cursor.root in ("", self._root):
-                self._save(file.target, cursor.with_state(CONFLICT, self._at, found.reason))
-            self.report(file.key, None, "conflict", found.reason)
+        if not self._still_has(file.target, cursor, growing, sighting):
             return False
         if cursor.offset == stat.size:
             if cursor.last_seq:
@@ -175,7 +207,12 @@ class _Landing:
         window = growing.window(cursor.offset)
         if window is None:
             return False
-        converted = self._converted(window, file, cursor.ord)
+        if window.start == 0 and may_be_one_document(window.data):
+            why = why_no_lines(self._source.read_range(file.key, 0, LOOKED_AT))
+            if why is not None:
+                self.report(file.key, None, "one_document", why)
+                return False
+        converted = converted_window(self._dialect, window, file, cursor.ord, self._options.max_line_bytes)
         after = replace(
             self._seen(cursor, sighting),
             offset=window.end,
@@ -183,6 +220,22 @@ class _Landing:
             tail_sha256=window.tail_sha256,
         )
         self._publish(file, converted, after, window.end - window.start)
+        return True
+
+    def _still_has(self, target: str, cursor: SourceCursor, growing: GrowingFile, sighting: Sighting) -> bool:
+        """Whether the file is what the cursor has read of it, and more; where it was rewritten, that is told."""
+        key = sighting.file.key
+        if cursor.state == CONFLICT:
+            self.report(key, None, "conflict", cursor.reason)
+            return False
+        if cursor.offset > sighting.stat.size and self._has_grown_to(cursor.offset, key):
+            return False
+        if isinstance(found := growing.check(cursor), Rewritten):
+            # Another source's copy, older or of its own, must not stop the source that the cursor belongs to.
+            if cursor.root in ("", self._root):
+                self._save(target, cursor.with_state(CONFLICT, self._at, found.reason))
+            self.report(key, None, "conflict", found.reason)
+            return False
         return True
 
     def _has_grown_to(self, offset: int, key: str) -> bool:
@@ -196,8 +249,6 @@ class _Landing:
         """Land the file if it holds something else than before; whether it has to be looked at again."""
         file = sighting.file
         cursor = self._cursors.get(file.target) or SourceCursor(kind="snapshot", source=file.key, root=self._root)
-        if cursor.content_sha256 and self._is_unchanged(cursor, sighting):
-            return False
         if sighting.stat.size > self._options.max_line_bytes:
             raise ObjectTooLarge(file.key, sighting.stat.size, self._options.max_line_bytes)
         body = self._source.read(file.key).rstrip(b"\r\n")
@@ -209,55 +260,22 @@ class _Landing:
         after = replace(self._seen(cursor, sighting), content_sha256=digest)
         return not self._publish(file, [self._dialect.convert(Line(1, 0, body), file)], after, len(body))
 
-    def _converted(self, window: Window, file: SourceFile, after_ord: int) -> list[Converted]:
-        if window.oversized is None:
-            return [self._dialect.convert(line, file) for line in window.lines(after_ord)]
-        size, digest = window.oversized.bytes, window.oversized.sha256
-        reason = (
-            f"the line is longer than {self._options.max_line_bytes} bytes and stays in its source; SHA-256 {digest}"
-        )
-        part = Part(k="unknown", text=encode_text(reason), state="unavailable", bytes=size)
-        record = Record(
-            ord=after_ord + 1, off=window.start, sha=digest[:12], bytes=size, from_="runtime", parts=(part,)
-        )
-        return [Converted(record, reason)]
-
     def _publish(self, file: SourceFile, converted: list[Converted], after: SourceCursor, size: int) -> bool:
         """Land the records under the next sequence; False when somebody else has it, whose file then is landed."""
         seq = self._next_seq
-        header = SessionDataHeader(
-            h=1,
-            schema=SCHEMA,
-            seq=seq,
-            at=self._at,
-            kind=file.kind,
-            adapter=self._dialect.adapter,
-            dialect=self._dialect.name,
-            src=file.key,
-            session=self._session,
-            stream=file.stream,
-            batch=file.batch,
-        )
-        claim = Claim.of(
-            session=self._session,
-            seq=seq,
-            key=f"{file.target}-{file_stamp(self._options.now)}-{seq:06d}.sd",
-            data=write_session_data(header, (each.record for each in converted)),
-            calls=write_call_facts(each.call for each in converted if each.call is not None),
-            target=file.target,
-            cursor=replace(after, last_seq=seq).values(),
-        )
+        options = self._options
+        claim = claim_of(self._dialect, file, converted, after, seq=seq, now=options.now, workplaces=options.workplaces)
+        # Noted before it lands: what has landed is not looked at again, even when this collector ends here.
+        problems = not_understood(file, converted)
+        self._note(problems)
         standing = self._log.claim(claim)
         self._next_seq = seq + 1
         self._complete(standing)
         if standing is not claim:
             return False
-        self._files += 1
-        self._records += len(converted)
-        self._source_bytes += size
-        for each in converted:
-            if each.problem:
-                self.report(file.key, each.record.ord, NOT_UNDERSTOOD, each.problem, each.record)
+        self._tally.landed(len(converted), size)
+        for problem in problems:
+            self._tally.report(problem)
         return True
 
     def _complete(self, claim: Claim) -> None:
@@ -283,12 +301,17 @@ class _Landing:
             root=self._root,
             size=stat.size,
             mtime=int(stat.modified),
-            etag=stat.etag,
+            etag="" if sighting.damaged else stat.etag,  # so that it is looked at, and named, until it is whole
             updated_at=self._at,
             state=ACTIVE,
+            memo=sighting.memo,
+            mark=sighting.mark,
         )
 
-    def _is_unchanged(self, cursor: SourceCursor, sighting: Sighting) -> bool:
+    def _has_landed_whole(self, cursor: SourceCursor, sighting: Sighting) -> bool:
+        """Whether all of the file had landed when it was as it is now."""
+        if cursor.state == CONFLICT or (cursor.offset != cursor.size and not cursor.content_sha256):
+            return False
         return (cursor.source, cursor.root, cursor.etag) == (sighting.stat.key, self._root, sighting.stat.etag)
 
     def _last_seq(self, target: str) -> int:

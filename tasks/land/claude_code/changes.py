@@ -11,7 +11,7 @@ import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
 from schemas.session_data import Part
-from tasks.land.claude_code.parts import data_part, html_safe
+from tasks.land.claude_code.parts import data_part, html_safe, html_safe_lines
 from tasks.land.claude_code.rows import Row, ToolResult
 from tasks.land.line_diff import TooDifferent, line_hunks
 from tasks.land.source import SourceFile
@@ -33,7 +33,7 @@ class _Hunk(msgspec.Struct):
     old_lines: int
     new_start: int
     new_lines: int
-    lines: list[Raw] | None
+    lines: Raw | None
 
 
 class _Change(msgspec.Struct, omit_defaults=True):
@@ -143,7 +143,7 @@ def _reported(result: ToolResult) -> _Difference:
             hunk.old_lines,
             hunk.new_start,
             hunk.new_lines,
-            None if hunk.lines is None else [html_safe(line) for line in hunk.lines],
+            None if hunk.lines is None else html_safe_lines(hunk.lines),
         )
         for hunk in result.structured_patch or []
     ]
@@ -161,7 +161,7 @@ def _own(before: str, after: str) -> _Difference:
         found = line_hunks(old, new)
     except TooDifferent:  # the original would go on, for minutes or hours
         return _Difference("too_large", None, None, [])
-    hunks = [_Hunk(*hunk[:4], [html_safe(line) for line in hunk.lines]) for hunk in found]
+    hunks = [_Hunk(*hunk[:4], html_safe_lines(hunk.lines)) for hunk in found]
     return _Difference("available", *_counts([line for hunk in found for line in hunk.lines]), hunks)
 
 

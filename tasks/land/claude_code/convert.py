@@ -11,17 +11,19 @@ from hashlib import sha256
 
 import msgspec
 
-from schemas.lenient_json import UndecodableJSON, check, decode_string
-from schemas.session_data import Dropped, Part, Record, Usage, encode_record
-from tasks.land.claude_code.calls import call_facts
+from schemas.lenient_json import UndecodableJSON, check, decode_split, decode_string
+from schemas.session_data import Dropped, Part, Record, Usage
+from tasks.land.claude_code.calls import Members, call_facts
 from tasks.land.claude_code.changes import change_part
 from tasks.land.claude_code.kinds import AGENT_ID, JOURNAL, MANIFEST, SCRIPT, SIDECAR, TRANSCRIPT
 from tasks.land.claude_code.parts import attachment_part, data_part, message_parts, unknown_part
 from tasks.land.claude_code.rows import Attachment, Row, ToolResult, Words, raw, read_tool_result, try_decode
+from tasks.land.nesting import TOO_DEEP, is_too_deep
 from tasks.land.source import Converted, Line, SourceFile
 
 __all__ = ["convert"]
 
+NOT_JSON = "the record is not valid JSON"
 NOTIFICATION = "<task-notification>"
 _NOTIFICATION_WORD = b"task-notification"
 _CALL_OF_NOTIFICATION = re.compile(r"<tool-use-id>(.*?)</tool-use-id>", re.DOTALL)
@@ -49,32 +51,37 @@ _FLAG_ORDER = (
     "command",
     "notice",
 )
-_BRACKETS_WITHOUT_DOUBT = 9_000
-"""Fewer than this cannot be nested too deep once they stand inside a record."""
 
 
 def convert(line: Line, file: SourceFile) -> Converted:
     """The record of `line`, a line of `file` or the whole of it."""
     if file.kind == SCRIPT:
         return Converted(_unknown(line, "the source is a program, not data").record)
+    read = _read(line, file)
+    if read is None:
+        return _unknown(line, NOT_JSON)
+    row, members = read
+    record = _manifest(line, row, file) if file.kind == MANIFEST else _row(line, row, file)
+    if record is None:
+        return _unknown(line, NOT_JSON)
+    if is_too_deep(line.body, record):
+        return _unknown(line, TOO_DEEP)
+    return Converted(record, call=call_facts(line.body, record, members))
+
+
+def _read(line: Line, file: SourceFile) -> tuple[Row, Members | None] | None:
+    """The line's row, and its members as they stand where each is plain; None when it does not decode. A manifest
+    lands whatever JSON it is."""
+    try:
+        return decode_split(line.body, Row)
+    except UndecodableJSON:
+        if file.kind != MANIFEST:
+            return None
     try:
         check(line.body)
     except UndecodableJSON:
-        return _unknown(line, "the record is not valid JSON")
-    record = _manifest(line, file) if file.kind == MANIFEST else _row(line, file)
-    if record is None:
-        return _unknown(line, "the record is not valid JSON")
-    if line.body.count(b"[") + line.body.count(b"{") > _BRACKETS_WITHOUT_DOUBT and not _fits(record):
-        return _unknown(line, "the record is nested too deep to stand inside another")
-    return Converted(record, call=call_facts(line.body, record))
-
-
-def _fits(record: Record) -> bool:
-    try:
-        check(encode_record(record))
-    except UndecodableJSON:
-        return False
-    return True
+        return None
+    return Row(), None
 
 
 def _envelope(line: Line) -> Record:
@@ -87,21 +94,16 @@ def _unknown(line: Line, reason: str) -> Converted:
     return Converted(msgspec.structs.replace(_envelope(line), parts=(unknown_part(line.body, reason),)), reason)
 
 
-def _manifest(line: Line, file: SourceFile) -> Record:
-    row = try_decode(line.body, Row)
+def _manifest(line: Line, row: Row, file: SourceFile) -> Record:
     return msgspec.structs.replace(
-        _envelope(line),
-        label=row.workflow_name if row else "",
-        batch=(row.run_id if row else "") or file.batch,
-        parts=(data_part(line.body),),
+        _envelope(line), label=row.workflow_name, batch=row.run_id or file.batch, parts=(data_part(line.body),)
     )
 
 
-def _row(line: Line, file: SourceFile) -> Record | None:
-    """The record of a row; None when a member has another type than the dialect knows."""
-    row = try_decode(line.body, Row)
+def _row(line: Line, row: Row, file: SourceFile) -> Record | None:
+    """The record of a row; None when its attachment does not decode."""
     attachment = _attachment(row)
-    if row is None or attachment is None:
+    if attachment is None:
         return None
     result, words = read_tool_result(row)
     parts, dropped = _parts(line, row, result, file)
@@ -133,9 +135,9 @@ def _row(line: Line, file: SourceFile) -> Record | None:
     )
 
 
-def _attachment(row: Row | None) -> Attachment | None:
+def _attachment(row: Row) -> Attachment | None:
     """What is read of the row's attachment, empty when it has none; None when it does not decode."""
-    data = None if row is None else raw(row.attachment)
+    data = raw(row.attachment)
     return Attachment() if data is None else try_decode(data, Attachment)
 
 

@@ -12,10 +12,10 @@ import msgspec
 from msgspec import UNSET, Raw
 
 from schemas.lenient_json import decode_string, elements, members
-from schemas.session_data import Dropped, Part, encode_text
+from schemas.session_data import Dropped, Part, encode_text, encode_texts, text_size
 from tasks.land.claude_code.rows import Block, ToolResult, raw, try_decode
 
-__all__ = ["attachment_part", "data_part", "html_safe", "message_parts", "text_part", "unknown_part"]
+__all__ = ["attachment_part", "data_part", "html_safe", "html_safe_lines", "message_parts", "text_part", "unknown_part"]
 
 AVAILABLE = "available"
 _HTML = ((b"<", b"\\u003c"), (b">", b"\\u003e"), (b"&", b"\\u0026"))
@@ -24,7 +24,7 @@ _CALLS = {"tool_use", "server_tool_use"}
 
 
 def text_part(text: str) -> Part:
-    return Part(k="text", text=encode_text(text), state=AVAILABLE, bytes=len(text.encode()))
+    return Part(k="text", text=encode_text(text), state=AVAILABLE, bytes=text_size(text))
 
 
 def data_part(value: bytes) -> Part:
@@ -43,7 +43,15 @@ def unknown_part(body: bytes, reason: str) -> Part:
 
 def html_safe(text: str) -> Raw:
     """`text` as a JSON string with `<`, `>` and `&` escaped."""
-    encoded = bytes(encode_text(text))
+    return _escaped(bytes(encode_text(text)))
+
+
+def html_safe_lines(lines: list[str]) -> Raw:
+    """`lines` as a JSON list of strings, each as `html_safe` writes it."""
+    return _escaped(bytes(encode_texts(lines)))
+
+
+def _escaped(encoded: bytes) -> Raw:
     for character, escape in _HTML:
         encoded = encoded.replace(character, escape)
     return Raw(encoded)
@@ -86,7 +94,7 @@ def message_parts(content: bytes, result: ToolResult | None, whole_result: bytes
             dropped.append(
                 Dropped(
                     what="reasoning signature",
-                    bytes=len(block.signature.encode()),
+                    bytes=text_size(block.signature),
                     why="a provider verifies it; a reader cannot read it",
                 )
             )
@@ -99,7 +107,7 @@ def _block_part(block: Block, element: bytes, enrichment: bytes | None) -> Part:
     if block.type in _THINKING:
         state = "redacted" if block.type == "redacted_thinking" else AVAILABLE if block.thinking else "unavailable"
         text = encode_text(block.thinking)
-        return Part(k="reasoning", text=text, state=state, bytes=len(block.thinking.encode()))
+        return Part(k="reasoning", text=text, state=state, bytes=text_size(block.thinking))
     if block.type in _CALLS:
         given = raw(block.input)
         return Part(
@@ -115,7 +123,7 @@ def _block_part(block: Block, element: bytes, enrichment: bytes | None) -> Part:
     if block.type == "image":
         data = block.source.data if block.source else ""
         media = block.source.media_type if block.source else ""
-        return Part(k="media", data=html_safe(data), media=media, state=AVAILABLE, bytes=len(data.encode()))
+        return Part(k="media", data=html_safe(data), media=media, state=AVAILABLE, bytes=text_size(data))
     return unknown_part(element, f'block type "{block.type}" is not one this dialect describes')
 
 
@@ -128,7 +136,7 @@ def _result_part(block: Block, enrichment: bytes | None) -> Part:
         of=block.tool_use_id,
         failed=block.is_error,
         state=AVAILABLE,
-        bytes=len(text.encode()) if text else len(content or b""),
+        bytes=text_size(text) if text else len(content or b""),
     )
     data = enrichment if enrichment is not None else None if text else content
     return part if data is None else msgspec.structs.replace(part, data=Raw(data))

@@ -6,14 +6,17 @@ when it does not decode, its strings that do still name what the row is about.
 
 from __future__ import annotations
 
-from typing import NamedTuple, TypeVar
+from typing import Annotated, NamedTuple, TypeVar
 
 import msgspec
-from msgspec import UNSET, Raw, UnsetType
+from msgspec import UNSET, Meta, Raw, UnsetType
 
 from schemas.lenient_json import UndecodableJSON, decode, decode_string, members
 
 __all__ = ["Attachment", "Block", "Hunk", "Row", "ToolResult", "Words", "raw", "read_tool_result", "try_decode"]
+
+Signed = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
+"""With its bounds told, the C decoder refuses what the lenient reader does."""
 
 S = TypeVar("S", bound=msgspec.Struct)
 
@@ -23,10 +26,10 @@ class Origin(msgspec.Struct):
 
 
 class Usage(msgspec.Struct):
-    input_tokens: int = 0
-    output_tokens: int = 0
-    cache_read_input_tokens: int = 0
-    cache_creation_input_tokens: int = 0
+    input_tokens: Signed = 0
+    output_tokens: Signed = 0
+    cache_read_input_tokens: Signed = 0
+    cache_creation_input_tokens: Signed = 0
 
 
 class Message(msgspec.Struct):
@@ -67,13 +70,18 @@ class Row(msgspec.Struct, rename="camel"):
     attachment: Raw | UnsetType = UNSET
     result: Raw | UnsetType = UNSET
     tool_use_result: Raw | UnsetType = UNSET
+    # Read by `calls` alone, of any type; named here so that rows in which they are spelled otherwise can be told.
+    request_id: Raw | UnsetType = UNSET
+    is_sidechain: Raw | UnsetType = UNSET
+    session_id: Raw | UnsetType = UNSET
+    version: Raw | UnsetType = UNSET
 
 
 class Hunk(msgspec.Struct, rename="camel"):
-    old_start: int = 0
-    old_lines: int = 0
-    new_start: int = 0
-    new_lines: int = 0
+    old_start: Signed = 0
+    old_lines: Signed = 0
+    new_start: Signed = 0
+    new_lines: Signed = 0
     lines: list[str] | None = None
 
 

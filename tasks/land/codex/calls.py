@@ -33,6 +33,7 @@ def call_facts(row: Row, record: Record, used: Tokens, meta: Members) -> CallFac
         usage=Raw(msgspec.json.encode(stated)),
         session=text(meta, "session_id"),
         agent=text(meta, "id") if text(meta, "parent_thread_id") else "",
+        forked_from="" if text(meta, "parent_thread_id") else text(meta, "forked_from_id"),
         cwd=text(meta, "cwd"),
         client_version=text(meta, "cli_version"),
     )

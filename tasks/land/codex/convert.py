@@ -6,54 +6,85 @@ one likes. Nothing is refused: a line that is not JSON lands whole as an `unknow
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from hashlib import sha256
 
-from schemas.lenient_json import UndecodableJSON, check
-from schemas.session_data import Record, encode_record
+from schemas.lenient_json import is_deeper_than
+from schemas.session_data import Record
+from storage.replacements import anew
 from tasks.land.codex.calls import call_facts
 from tasks.land.codex.draft import Draft
 from tasks.land.codex.events import event
 from tasks.land.codex.items import item
+from tasks.land.codex.mutations import mutation
+from tasks.land.codex.parents import FindParent
 from tasks.land.codex.parts import meta_parts, text_part, unknown_part
 from tasks.land.codex.replay import Replay
-from tasks.land.codex.rows import Row, read_row, text, within
+from tasks.land.codex.rows import DEEPEST, Row, read_row, text, unmarked, within
 from tasks.land.codex.state import ThreadState
 from tasks.land.codex.usage import Tokens, usage_of
+from tasks.land.nesting import TOO_DEEP, is_too_deep
 from tasks.land.source import Converted, Line
 
-__all__ = ["ThreadReader"]
+__all__ = ["CORRECTED", "GUESSED", "Reading", "ThreadReader"]
 
-_BRACKETS_WITHOUT_DOUBT = 9_000
-"""Fewer than this cannot be nested too deep once they stand inside a record."""
+GUESSED, CORRECTED = "replay_guessed", "replay_corrected"
+"""Flags of a thread that begins with copies: of its first copied record, that where they end was guessed; of its first
+record, that this is another landing of the thread, in which they end where they do."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How a file is read: `copied` is its last copied line, 0 when lines tell that as they come; `is_guess` says that
+    it may be another; `generation` counts the file's landings."""
+
+    copied: int = 0
+    is_guess: bool = False
+    generation: int = 1
 
 
 class ThreadReader:
-    """Reads one rollout file. `thread` is its thread's id, `segment` the part of it that a revert began."""
+    """Reads one rollout file. `thread` is its thread's id, `segment` the part of it that a revert began; `find_parent`
+    has the threads that are at hand."""
 
-    def __init__(self, thread: str, segment: str = "") -> None:
+    def __init__(
+        self,
+        thread: str,
+        segment: str = "",
+        find_parent: FindParent = lambda meta: None,
+        reading: Reading = Reading(),
+    ) -> None:
         self._name = f"{thread}_{segment}" if segment else thread
         self._state = ThreadState(thread)
-        self._replay = Replay(thread)
+        self._reading = reading
+        self._replay = Replay(thread, find_parent, copied=reading.copied)
+        self._copies = 0
 
     def convert(self, line: Line) -> Converted:
         """The record of the next line."""
-        row = read_row(line.body, first=line.ord == 1)
+        body = unmarked(line.body, first=line.ord == 1)
+        row = read_row(body, first=line.ord == 1)
         if row is None:
-            reason = "the record is not a JSON object"
-            return Converted(self._record(line, Draft(parts=[unknown_part(line.body, reason)])), reason)
+            return self._unknown(line, "the record is not a JSON object")
+        if is_deeper_than(DEEPEST, body):
+            return self._unknown(line, TOO_DEEP)
         if line.ord == 1 and row.kind == "session_meta":
             self._state.begin(row.payload)
-        draft, used = Draft(body=line.body, time=row.time), None
-        if self._replay.is_copy(row):
+        draft, used = Draft(body=body, time=row.time), None
+        if self._replay.is_copy(line, row):
             self._copied(row)
-            draft.keep_line()
+            self._copies += 1
+            draft.keep_line(*([GUESSED] if self._reading.is_guess and self._copies == 1 else []))
         else:
             draft.id = f"{self._name}#{row.ordinal}" if row.ordinal is not None else f"{self._name}@{line.ord}"
             used = self._own(row, draft)
+            if line.ord == 1 and self._reading.generation > 1:
+                # What has landed under the id stays as it is; this one says that the thread has landed anew.
+                draft.id = anew(draft.id, self._reading.generation)
+                draft.flags.append(CORRECTED)
         record = self._record(line, draft)
-        if line.body.count(b"[") + line.body.count(b"{") > _BRACKETS_WITHOUT_DOUBT and not _fits(record):
-            reason = "the record is nested too deep to stand inside another"
-            return Converted(self._record(line, Draft(parts=[unknown_part(line.body, reason)])), reason)
+        if is_too_deep(line.body, record):
+            return self._unknown(line, TOO_DEEP)
         return Converted(record, call=None if used is None else call_facts(row, record, used, self._state.meta))
 
     def _copied(self, row: Row) -> None:
@@ -87,6 +118,7 @@ class ThreadReader:
                 part, draft.dropped = meta_parts(row.payload)
                 draft.parts.append(part)
                 draft.label = text(row.payload, "agent_nickname")
+                draft.continues = _cut(state.thread, row)
             case "turn_context":
                 state.model = text(row.payload, "model") or state.model
                 draft.keep_line("injected")
@@ -96,6 +128,8 @@ class ThreadReader:
                 item(state, row, draft)
             case "event_msg":
                 event(state, row, draft)
+            case "history_mutation":
+                mutation(state, row, draft)
             case "compacted":
                 draft.parts.append(text_part(text(row.payload, "message")))
                 draft.keep_line("context_reset")
@@ -106,9 +140,20 @@ class ThreadReader:
             case _:
                 draft.keep_line()
 
+    def _unknown(self, line: Line, reason: str) -> Converted:
+        return Converted(self._record(line, Draft(parts=[unknown_part(line.body, reason)])), reason)
+
     @staticmethod
     def _record(line: Line, draft: Draft) -> Record:
         return draft.record(line.ord, line.off, sha256(line.body).hexdigest()[:12], len(line.body))
+
+
+def _cut(thread: str, row: Row) -> str:
+    """The record after which a revert cut the thread: it goes on from there in this file, and what came after in the
+    earlier one is taken back."""
+    base = within(row.payload, "history_base")
+    end = base.get("end_ordinal_exclusive")
+    return f"{thread}#{end - 1}" if text(base, "thread_id") == thread and type(end) is int and end > 0 else ""
 
 
 def _used(state: ThreadState, row: Row) -> Tokens | None:
@@ -116,11 +161,3 @@ def _used(state: ThreadState, row: Row) -> Tokens | None:
         return state.usage.record(row.payload)
     is_count = row.kind == "event_msg" and row.name == "token_count"
     return state.usage.count(row.payload) if is_count else None
-
-
-def _fits(record: Record) -> bool:
-    try:
-        check(encode_record(record))
-    except UndecodableJSON:
-        return False
-    return True

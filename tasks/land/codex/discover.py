@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from schemas.errors import KeyRefused, ObjectMissing, ObjectTooLarge, StoreError
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+
+from schemas.errors import KeyRefused, ObjectMissing, ObjectTooLarge
 from storage.objects import ObjectStat, ObjectStore
 from tasks.land.codex.kinds import THREAD_ID, TRANSCRIPT, rollout_name
-from tasks.land.codex.rows import Members, read_row, text, within
+from tasks.land.codex.rows import Members, read_row, text, unmarked, within
+from tasks.land.listing import list_all
 from tasks.land.source import Discovery, Sighting, SourceFile
 
-__all__ = ["discover", "source_file"]
+__all__ = ["discover", "parent_named", "source_file"]
 
-_HEAD = 1 << 20
+_FIRST_LOOK, _HEAD = 1 << 16, 1 << 20
 _PIECE = 8 << 20
 _DEEPEST = 8
 """Folders above a rollout, with a few to spare for those above Codex' own."""
@@ -21,24 +25,21 @@ _BAD_FILE = (KeyRefused, ObjectMissing, ObjectTooLarge)
 def discover(store: ObjectStore) -> Discovery:
     """Every thread's rollouts by session, its main thread first, a thread's parts in the order they began."""
     copies: dict[tuple[str, str], list[ObjectStat]] = {}
-    unreadable: list[tuple[str, str]] = []
-    try:
-        listed = store.list("")
-    except StoreError:
-        listed = _walk(store, "", 0, unreadable)
+    listed, unreadable = list_all(store, deepest=_DEEPEST)
     for stat in listed:
         if (name := rollout_name(stat.key)) is not None:
             copies.setdefault((name.thread, name.segment), []).append(stat)
     chosen = {place: _choose(store, stats) for place, stats in copies.items()}
-    metas = {thread: _meta(store, stats[0].key) for (thread, segment), stats in chosen.items() if not segment}
+    metas = _metas(store, {thread: stats[0].key for (thread, segment), stats in chosen.items() if not segment})
     found: dict[str, list[Sighting]] = {}
-    for (thread, segment), stats in chosen.items():
+    for (thread, segment), stats in sorted(chosen.items(), key=_began):
         session = _session(thread, metas)
+        beside = "" if segment else _copied_from(metas.get(thread, {}), chosen)
         for stat in stats:
             file = source_file(session, thread, segment, stat.key)
-            found.setdefault(session, []).append(Sighting(file, stat))
+            found.setdefault(session, []).append(Sighting(file, stat, beside=beside))
     for sightings in found.values():
-        sightings.sort(key=_order)
+        sightings.sort(key=lambda sighting: (sighting.file.place != "main", sighting.file.place))
     return Discovery({session: found[session] for session in sorted(found)}, tuple(unreadable))
 
 
@@ -49,15 +50,26 @@ def source_file(session: str, thread: str, segment: str, key: str) -> SourceFile
     return SourceFile(session, key, TRANSCRIPT, prefix, "streams", place, True)
 
 
-def _order(sighting: Sighting) -> tuple[bool, str, str]:
-    file = sighting.file
-    return file.place != "main", file.place, file.prefix
+def _began(part: tuple[tuple[str, str], list[ObjectStat]]) -> tuple[bool, str]:
+    """A thread's first part, then the others by when they began, which their files' names say."""
+    (_, segment), stats = part
+    return bool(segment), min(stat.key.rpartition("/")[2] for stat in stats)
 
 
 def _choose(store: ObjectStore, stats: list[ObjectStat]) -> list[ObjectStat]:
     """The copy to read, then those that contradict it. One that is the beginning of it says nothing of its own."""
-    first, *others = sorted(stats, key=_preference)
+    if len(stats) == 1:
+        return stats
+    first, *others = sorted((_opened(store, stat) for stat in stats), key=_preference)
     return [first, *(stat for stat in others if not _begins(store, stat, first))]
+
+
+def _opened(store: ObjectStore, stat: ObjectStat) -> ObjectStat:
+    """With the size that it is read with, by which copies are compared."""
+    try:
+        return store.stat(stat.key) or stat
+    except _BAD_FILE:
+        return stat
 
 
 def _preference(stat: ObjectStat) -> tuple[int, bool, bool, str]:
@@ -77,13 +89,26 @@ def _begins(store: ObjectStore, stat: ObjectStat, longer: ObjectStat) -> bool:
         return False
 
 
+def _metas(store: ObjectStore, keys: Mapping[str, str]) -> dict[str, Members]:
+    """What each thread's first line says of it. Where the store is far, many are read at once."""
+    if store.read_ahead <= 1:
+        return {thread: _meta(store, key) for thread, key in keys.items()}
+    with ThreadPoolExecutor(store.read_ahead, thread_name_prefix="read-heads") as pool:
+        found = pool.map(lambda key: _meta(store, key), keys.values())
+        return dict(zip(keys, found, strict=True))
+
+
 def _meta(store: ObjectStore, key: str) -> Members:
     """What a rollout's first line says of its thread."""
+    line = newline = b""
     try:
-        line, newline, _ = store.read_range(key, 0, _HEAD).partition(b"\n")
+        for length in (_FIRST_LOOK, _HEAD):
+            line, newline, _ = (head := store.read_range(key, 0, length)).partition(b"\n")
+            if newline or len(head) < length:
+                break
     except _BAD_FILE:
         return {}
-    row = read_row(line, first=True) if newline else None
+    row = read_row(unmarked(line, first=True), first=True) if newline else None
     return row.payload if row is not None and row.kind == "session_meta" else {}
 
 
@@ -94,26 +119,22 @@ def _session(thread: str, metas: dict[str, Members]) -> str:
         meta = metas.get(thread, {})
         if THREAD_ID.fullmatch(named := text(meta, "session_id")):
             return named
-        parent = _parent(meta)
+        parent = parent_named(meta)
         if not THREAD_ID.fullmatch(parent) or parent in seen:
             return thread
         seen.add(parent)
         thread = parent
 
 
-def _parent(meta: Members) -> str:
+def _copied_from(meta: Members, chosen: Mapping[tuple[str, str], list[ObjectStat]]) -> str:
+    """How the rollout was listed that an old client may have copied lines from; nothing where there is none."""
+    if isinstance(meta.get("history_base"), dict):
+        return ""
+    stats = chosen.get((text(meta, "forked_from_id") or parent_named(meta), ""))
+    return "" if stats is None else f" {stats[0].key} {stats[0].size} {stats[0].etag}"
+
+
+def parent_named(meta: Members) -> str:
+    """The thread that delegated to the one that describes itself so, empty for none."""
     spawn = within(within(within(meta, "source"), "subagent"), "thread_spawn")
     return text(meta, "parent_thread_id") or text(spawn, "parent_thread_id")
-
-
-def _walk(store: ObjectStore, prefix: str, depth: int, unreadable: list[tuple[str, str]]) -> list[ObjectStat]:
-    """Folder by folder, so that one closed folder hides no other."""
-    try:
-        folders, stats = store.children(prefix)
-    except StoreError as error:
-        unreadable.append((prefix, str(error)))
-        return []
-    if depth < _DEEPEST:
-        for folder in folders:
-            stats += _walk(store, f"{prefix}{folder}/", depth + 1, unreadable)
-    return stats

@@ -8,7 +8,7 @@ import msgspec
 from msgspec import UNSET, Raw
 
 from schemas.lenient_json import UndecodableJSON, check
-from schemas.session_data import Dropped, Part, encode_text
+from schemas.session_data import Dropped, Part, encode_text, text_size
 from tasks.land.codex.outcomes import status_outcome
 from tasks.land.codex.rows import Members, Row, objects, text
 
@@ -32,7 +32,7 @@ _INSTRUCTIONS = ("base_instructions", "instructions")
 
 
 def text_part(words: str) -> Part:
-    return Part(k="text", text=encode_text(words), state=AVAILABLE, bytes=len(words.encode()))
+    return Part(k="text", text=encode_text(words), state=AVAILABLE, bytes=text_size(words))
 
 
 def data_part(value: bytes) -> Part:
@@ -58,12 +58,12 @@ def unknown_part(body: bytes, reason: str) -> Part:
 
 def reasoning_part(words: str) -> Part:
     state = AVAILABLE if words else "redacted"
-    return Part(k="reasoning", text=encode_text(words), state=state, bytes=len(words.encode()))
+    return Part(k="reasoning", text=encode_text(words), state=state, bytes=text_size(words))
 
 
 def encrypted(payload: Members) -> tuple[Dropped, ...]:
     """Reasoning that only the provider can read."""
-    size = len(text(payload, "encrypted_content").encode())
+    size = text_size(text(payload, "encrypted_content"))
     why = "only the provider can read it"
     return (Dropped(what="encrypted reasoning", bytes=size, why=why),) if size else ()
 
@@ -76,7 +76,7 @@ def media_part(image: Members) -> Part:
         media, url = head.removeprefix("data:").removesuffix(";base64"), data
     else:
         media = ""
-    return Part(k="media", data=Raw(bytes(encode_text(url))), media=media, state=AVAILABLE, bytes=len(url.encode()))
+    return Part(k="media", data=Raw(bytes(encode_text(url))), media=media, state=AVAILABLE, bytes=text_size(url))
 
 
 def call_part(row: Row) -> Part:
@@ -100,7 +100,7 @@ def call_part(row: Row) -> Part:
 
 def result_part(identity: str, words: str, failed: bool | None) -> Part:
     return Part(
-        k="result", of=identity, text=encode_text(words), failed=failed, state=AVAILABLE, bytes=len(words.encode())
+        k="result", of=identity, text=encode_text(words), failed=failed, state=AVAILABLE, bytes=text_size(words)
     )
 
 

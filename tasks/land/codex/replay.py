@@ -1,90 +1,206 @@
 """Which of a thread's lines are copies of another thread's.
 
 A fork and a sub-agent of an older client begin with a copy of their parent's lines, whose times are those of the
-copying. The copy ends where the thread's own first turn begins.
+copying. The copy ends where the thread's own first turn begins; where clients write no lines about turns it ends where
+the parent's lines do, or, when the parent is not at hand, with a pause, which is a guess (Codex notes, section 6).
 """
 
 from __future__ import annotations
 
 import re
-from datetime import datetime
+from collections.abc import Iterable
+from dataclasses import dataclass
 
-from tasks.land.codex.rows import Row, number, text
+from tasks.land.codex.parents import TASK_STARTED, FindParent, Parent, PrintOf, seconds
+from tasks.land.codex.rows import Members, Row, number, read_line, text, within
+from tasks.land.source import Line
 
-__all__ = ["Replay"]
+__all__ = ["EVERY_LINE", "Judgement", "Replay", "judge"]
+
+EVERY_LINE = 1 << 62
+"""The end of a copy that has not ended."""
 
 _VERSION_7 = re.compile(r"([0-9a-f]{8})-([0-9a-f]{4})-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}", re.IGNORECASE)
 _MILLISECONDS = 1e11
 _PAUSE = 1.0
 
+_GUESS = "a guess"
+_ALONE = "its parent {} is not at hand, so that where its copied lines end is a guess"
+_PARTED = "its lines part from its parent's before any turn begins, though its parent has turns"
+_OUTRUN = "it goes on at once where the lines of its parent end, which may not be all there yet"
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """Which lines of a thread are copies: those from the second on to the `end`th, which is `EVERY_LINE` while no other
+    has come. `doubt` says why the end may well be another; `is_last` that it would be another if the parent had more
+    lines; `has_parent` whether the parent was asked. `created` is when the thread was made, in seconds since the epoch,
+    0 when it does not say."""
+
+    end: int
+    doubt: str
+    is_last: bool
+    has_parent: bool
+    created: float
+
+
+def judge(thread: str, lines: Iterable[Line], find_parent: FindParent, *, sure: int = 0) -> Judgement:
+    """Where the copy ends that a thread with these lines begins with; the first `sure` lines have landed as such, but
+    for the thread's own first one. Reads no further than that end."""
+    replay = Replay(thread, find_parent, sure=sure)
+    for line in lines:
+        row = read_line(line)
+        if row is None:
+            continue
+        is_copy = replay.is_copy(line, row)
+        if replay.has_begun and not is_copy:
+            break
+    return replay.judgement()
+
 
 class Replay:
-    """Told each row of a thread in order, says whether it is a copy."""
+    """Told each row of a thread in order, says whether it is a copy. `copied` is the last line of the copy, where that
+    is known before."""
 
-    def __init__(self, thread: str) -> None:
+    def __init__(self, thread: str, find_parent: FindParent, *, copied: int = 0, sure: int = 0) -> None:
         self._thread = thread
-        self._created = ""
+        self._find_parent = find_parent
+        self._copied = copied
+        self._sure = sure
+        self._name = ""
+        self._parent: Parent | None = None
+        self._print_of: PrintOf | None = None
+        self._place = 0
+        self._is_agents = False
+        self._created: float | None = None
         self._rows = 0
         self._first_ordinal: int | None = None
         self._is_based = False
         self._copying = False
         self._saw_turns = False
-        self._before = 0.0
+        self._before = self._first = 0.0
+        self._end = 0
+        self._parted = 0
+        self._doubt = ""
+        self._is_last = False
 
-    def is_copy(self, row: Row) -> bool:
+    @property
+    def has_begun(self) -> bool:
+        """Whether the second row has been told, which shows what kind of thread it is."""
+        return self._rows > 1
+
+    def judgement(self) -> Judgement:
+        """What the rows told so far come to."""
+        end, doubt = self._end or EVERY_LINE, self._doubt
+        if self._parent is None and (doubt or not (self._end or self._saw_turns)):
+            doubt = _ALONE.format(self._name)
+        elif self._parent is not None and not self._end and self._parted and not self._saw_turns:
+            end, doubt = self._parted, _PARTED
+        created = self._created or (_born(self._thread) or 0) / 1000 or self._first
+        return Judgement(end, doubt, self._is_last, self._parent is not None, created)
+
+    def is_copy(self, line: Line, row: Row) -> bool:
         self._rows += 1
         if self._rows == 1:
             self._begin(row)
             return False
-        now, before = _seconds(row.time), self._before
+        if self._copied:
+            return line.ord <= self._copied
+        now, before = seconds(row.time), self._before
         self._before = now or before
         if self._first_ordinal is not None:
             return row.ordinal is not None and row.ordinal < self._first_ordinal
         if self._is_based:
             return False
         if self._rows == 2 and row.kind == "session_meta" and text(row.payload, "id") != self._thread:
-            self._copying = True
+            self._begin_copy(row)
         if not self._copying:
-            return bool(now and self._created and now < _seconds(self._created))
-        if self._ends(row, now - before if now and before else 0.0):
+            return not self._name and bool(now and self._created is not None and now < self._created)
+        if self._ends(line, row, now, now - before if now and before else 0.0):
             self._copying = False
+            self._end = line.ord - 1
         return self._copying
 
     def _begin(self, row: Row) -> None:
-        self._before = _seconds(row.time)
+        self._before = self._first = seconds(row.time)
         if row.kind == "session_meta":
-            self._created = text(row.payload, "timestamp")
+            created = text(row.payload, "timestamp")
+            self._created = seconds(created) if created else None
             first = row.payload.get("subagent_history_start_ordinal")
             self._first_ordinal = first if type(first) is int else None
             self._is_based = isinstance(row.payload.get("history_base"), dict)
+            self._is_agents = _is_agents(row.payload)
 
-    def _ends(self, row: Row, pause: float) -> bool:
-        if row.name in ("task_started", "turn_started") and row.kind == "event_msg":
-            self._saw_turns = True
-            return self._is_own(row)
+    def _begin_copy(self, row: Row) -> None:
+        self._copying = True
+        self._name = text(row.payload, "id")[:64] or "without a name"
+        self._parent = self._find_parent(row.payload)
+        if self._parent is not None:
+            self._print_of = self._parent.begin()
+
+    def _ends(self, line: Line, row: Row, now: float, pause: float) -> bool:
+        is_parents = self._is_parents(line, row, now)
+        if row.name in TASK_STARTED and row.kind == "event_msg":
+            self._saw_turns, self._doubt = True, ""
+            # What the parent said when it was at hand is not taken back because it is gone.
+            return self._is_own(row) and (self._parent is not None or line.ord > self._sure)
         if self._saw_turns:
             return False
         is_prompt = row.name == "user_message" or text(row.payload, "role") == "user"
-        return pause > _PAUSE and (row.kind == "turn_context" or is_prompt)
+        is_new = pause > _PAUSE and (row.kind == "turn_context" or is_prompt)
+        if self._parent is None:
+            self._doubt = _GUESS
+            return is_new and line.ord > self._sure
+        if is_parents:
+            return False
+        if self._parent.turns:
+            # Its copies end with a turn, unless it has got its turns since.
+            self._parted = self._parted or line.ord - 1
+            return False
+        self._is_last = self._place >= len(self._parent.lines)
+        self._doubt = _OUTRUN if self._is_last and not is_new else ""
+        return True
+
+    def _is_parents(self, line: Line, row: Row, now: float) -> bool:
+        """Whether the line is the next of the parent's, which it was when that had been written before it."""
+        if self._parent is None or self._print_of is None:
+            return False
+        wanted, lines = self._print_of(line, row), self._parent.lines
+        if self._parted:
+            return False
+        while self._is_agents and self._rows > 2 and self._place < len(lines) and lines[self._place].is_left_out:
+            if lines[self._place].print == wanted:
+                break
+            self._place += 1
+        if self._rows > 2 and (self._place >= len(lines) or lines[self._place].print != wanted):
+            return False
+        if self._rows > 2 and now and now < lines[self._place].time:
+            return False
+        self._place += 1  # a description of another thread is none of this one's, whatever else it says
+        return True
 
     def _is_own(self, row: Row) -> bool:
         own, turn = _born(self._thread), _born(text(row.payload, "turn_id"))
         if turn is not None and own is not None:
             return turn >= own
+        if self._parent is not None and text(row.payload, "turn_id") in self._parent.turns:
+            return False
         started = number(row.payload, "started_at")
         if started > _MILLISECONDS:
             started /= 1000
-        return started >= int(_seconds(self._created)) > 0
+        created = int(self._created or 0)
+        if not started >= created > 0:
+            return False
+        if self._parent is None and int(started) == created:
+            self._doubt = _GUESS  # the parent may have begun a turn in the second in which it was copied
+        return True
+
+
+def _is_agents(meta: Members) -> bool:
+    return bool(text(meta, "parent_thread_id")) or "subagent" in within(meta, "source")
 
 
 def _born(identity: str) -> int | None:
     """The milliseconds in a version 7 id."""
     found = _VERSION_7.fullmatch(identity)
     return None if found is None else int(found[1] + found[2], 16)
-
-
-def _seconds(time: str) -> float:
-    try:
-        return datetime.fromisoformat(time).timestamp() if time else 0.0
-    except (ValueError, OverflowError):
-        return 0.0

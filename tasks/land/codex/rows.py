@@ -9,11 +9,29 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from schemas.lenient_json import UndecodableJSON, decode_value
+from schemas.lenient_json import UndecodableJSON, decode_value, is_deeper_than
+from tasks.land.source import Line
 
-__all__ = ["Members", "Row", "number", "objects", "read_row", "strings", "text", "within"]
+__all__ = [
+    "DEEPEST",
+    "Members",
+    "Row",
+    "number",
+    "objects",
+    "read_line",
+    "read_row",
+    "strings",
+    "text",
+    "unmarked",
+    "within",
+]
 
 Members: TypeAlias = dict[str, Any]
+
+DEEPEST = 250
+"""No client nests as deep; parts of a line are decoded and encoded again, which cannot be done at any depth."""
+
+_BOM = b"\xef\xbb\xbf"
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,12 +43,16 @@ class Row:
     payload: Members
     time: str
     ordinal: int | None
-    is_summary: bool
 
     @property
     def item(self) -> Members:
         """What an `item_completed` is about."""
         return within(self.payload, "item")
+
+
+def unmarked(body: bytes, *, first: bool) -> bytes:
+    """A line without the byte order mark that a file may begin with."""
+    return body.removeprefix(_BOM) if first else body
 
 
 def read_row(body: bytes, *, first: bool) -> Row | None:
@@ -55,8 +77,14 @@ def read_row(body: bytes, *, first: bool) -> Row | None:
         payload=payload,
         time=text(value, "timestamp"),
         ordinal=ordinal if type(ordinal) is int and ordinal >= 0 else None,
-        is_summary=within(value, "metadata").get("compaction_output") is True,
     )
+
+
+def read_line(line: Line) -> Row | None:
+    """The row of a line that is read as a row of its thread; None for one that lands as it is."""
+    is_first = line.ord == 1
+    body = unmarked(line.body, first=is_first)
+    return None if is_deeper_than(DEEPEST, body) else read_row(body, first=is_first)
 
 
 def text(members: Members, key: str) -> str:
