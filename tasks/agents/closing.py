@@ -1,0 +1,53 @@
+"""What it takes to close a run while everything around it ends (headless agent runs, "never left open").
+
+Prefect ends a flow's process by an exception out of its event loop, which then cancels every task in it, shielded or
+not. A run therefore has a loop of its own, in a thread that the process waits for.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Awaitable, Callable, Coroutine
+from concurrent.futures import Future
+from contextlib import suppress
+from typing import Any, TypeVar
+
+from schemas.agent_run import StopReason
+
+__all__ = ["answer_of", "in_a_loop_of_its_own", "whatever_comes"]
+
+T = TypeVar("T")
+
+
+def in_a_loop_of_its_own(work: Callable[[], Coroutine[Any, Any, T]]) -> Future[T]:
+    """Start ``work()`` in a thread with an event loop. Whoever ends our own loop, as Prefect does when its process is
+    told to end, cancels every task in it, and a run has to be closed nevertheless. The process waits for the thread."""
+    ended: Future[T] = Future()
+
+    def body() -> None:
+        try:
+            ended.set_result(asyncio.run(work()))
+        except BaseException as error:
+            ended.set_exception(error)
+
+    threading.Thread(target=body, name="agent run").start()
+    return ended
+
+
+async def answer_of(why: Callable[[], Awaitable[StopReason]]) -> StopReason:
+    """Why our task was cancelled, as far as whoever knows can be reached."""
+    try:
+        return await asyncio.wait_for(why(), 3)
+    except Exception:
+        # Whom we ask may be what went away.
+        return "interrupted"
+
+
+async def whatever_comes(closing: asyncio.Future[T], seconds: float) -> None:
+    """Wait for the run's end; being told once more to stop does not end it sooner, but nothing waits for ever."""
+    loop = asyncio.get_running_loop()
+    deadline = loop.time() + seconds
+    while not closing.done() and loop.time() < deadline:
+        with suppress(asyncio.CancelledError):
+            await asyncio.wait({closing}, timeout=deadline - loop.time())

@@ -1,0 +1,105 @@
+"""Runs that began and were never closed, because their process was killed: they are closed by what is left of them.
+
+On the machine that had the run its process is looked for; a run of another machine is taken for cut when its heartbeat
+has been still for long. What is left of its folder is archived, with its secrets masked; nothing else is known, so the
+run is `interrupted` and its figures are what its transcripts show.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+from typing import Final
+
+from schemas.agent_record import RunEnd, RunStart
+from schemas.agent_spec import AgentSpec
+from schemas.errors import WrongUse
+from schemas.times import format_time, parse_time
+from storage.agent_runs import AgentRuns
+from tasks.agents.archive import left_transcripts, transcript_files
+from tasks.agents.environment import Lookup, look_up
+from tasks.agents.host import Host
+from tasks.agents.masking import Mask
+from tasks.agents.workspace import remove_folders
+
+__all__ = ["close_cut_runs"]
+
+STILL: Final = timedelta(minutes=10)
+"""How long another machine's run says nothing before it is taken for cut."""
+
+
+def close_cut_runs(spec: AgentSpec, runs: AgentRuns, work: Path, find: Lookup, host: Host, now: int) -> list[RunEnd]:
+    """Close every run of the agent that was cut; ``now`` in nanoseconds. The ends that were recorded."""
+    closed = []
+    for start in runs.open_runs(spec.name):
+        root = work / spec.name / start.run_id
+        why = _cut(start, runs, root, host, now)
+        if why is None:
+            continue
+        here = start.host == host.name
+        files, kind = _archive(spec, runs, start, root, find) if here else ([], None)
+        end = _end(start, why, files, kind, now)
+        if runs.finish(end):
+            closed.append(end)
+        if here:
+            remove_folders(root)
+    return closed
+
+
+def _cut(start: RunStart, runs: AgentRuns, root: Path, host: Host, now: int) -> str | None:
+    """Why the run is taken for cut; None while it may be alive, or its agent is being ended."""
+    if start.host == host.name:
+        if start.boot == host.boot and (
+            host.runs(start.process, start.process_started) or host.works_in(root / "home")
+        ):
+            return None
+        return "its process is gone and left no end"
+    beat = runs.last_beat(start.agent, start.run_id)
+    last = parse_time(beat.at if beat is not None else start.started)
+    if now - last < STILL.total_seconds() * 1_000_000_000:
+        return None
+    return f"it has given no sign of life since {format_time(last)}, on another machine"
+
+
+def _archive(
+    spec: AgentSpec, runs: AgentRuns, start: RunStart, root: Path, find: Lookup
+) -> tuple[list[str], str | None]:
+    left = left_transcripts(start.runner, root / "home")
+    if left is None:
+        return [], None
+    try:
+        mask = Mask(look_up(spec, find).values())
+    except WrongUse:
+        # Without its secrets nothing of a run can be masked, and what is not masked is not archived.
+        return [], None
+    return runs.add(start.agent, start.run_id, transcript_files(left, mask)), left.kind
+
+
+def _end(start: RunStart, why: str, files: list[str], kind: str | None, now: int) -> RunEnd:
+    return RunEnd(
+        run_id=start.run_id,
+        agent=start.agent,
+        runner=start.runner,
+        runner_version="",
+        model=start.model,
+        provider=start.provider,
+        started=start.started,
+        ended=format_time(now),
+        scheduled_for=start.scheduled_for,
+        attempt=start.attempt,
+        status="interrupted",
+        stop="interrupted",
+        reason=why,
+        exit_code=None,
+        session_id=None,
+        continues=start.continues,
+        final_text="",
+        calls=None,
+        tools=None,
+        cost_microusd=None,
+        cost_reported_microusd=None,
+        session_cost_microusd=None,
+        budget_microusd=None,
+        transcript_kind=kind,
+        transcripts=tuple(files),
+    )

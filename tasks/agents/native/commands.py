@@ -1,0 +1,98 @@
+"""Running one command of an agent: bounded in time and output, and ended with all it started.
+
+It stays in this process's group, so that whoever ends the run ends it too, and with it what a command left running.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+__all__ = ["run_command"]
+
+_MAX_OUTPUT: Final = 48 * 1024
+_AFTER_EXIT: Final = 1.0
+"""Seconds that output may still come once the command has ended: something it left running may hold the pipe."""
+
+
+async def run_command(
+    command: Sequence[str],
+    folder: Path,
+    *,
+    environment: Mapping[str, str],
+    seconds: float,
+    setup: Callable[[], None] | None,
+) -> str:
+    """The command's exit code and output, stdout and stderr as they came. Raises OSError when it cannot be started."""
+    process = await asyncio.create_subprocess_exec(
+        *command,
+        cwd=folder,
+        env=dict(environment),
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+        preexec_fn=setup,
+    )
+    output = _Output()
+    reading = asyncio.create_task(output.read(process.stdout))
+    try:
+        async with asyncio.timeout(seconds):
+            code = await process.wait()
+        with suppress(TimeoutError):
+            await asyncio.wait_for(asyncio.shield(reading), _AFTER_EXIT)
+        ended = f"exit code {code}"
+    except TimeoutError:
+        ended = f"stopped after {seconds:g} seconds"
+    finally:
+        if process.returncode is None:
+            _end_tree(process.pid)
+            await process.wait()
+        reading.cancel()
+        with suppress(asyncio.CancelledError):
+            await reading
+    return f"[{ended}]\n{output.text()}"
+
+
+class _Output:
+    """The first bytes of a stream; the rest is read and counted."""
+
+    def __init__(self) -> None:
+        self._kept = bytearray()
+        self._more = 0
+
+    async def read(self, stream: asyncio.StreamReader | None) -> None:
+        assert stream is not None
+        while data := await stream.read(65536):
+            room = _MAX_OUTPUT - len(self._kept)
+            self._kept += data[:room]
+            self._more += max(len(data) - room, 0)
+
+    def text(self) -> str:
+        more = f"\n[{self._more} more bytes]" if self._more else ""
+        return self._kept.decode("utf-8", errors="replace") + more
+
+
+def _end_tree(root: int) -> None:
+    """Kill a process and all that descend from it, as far as they are still attached to it."""
+    for pid in (*_descendants(root), root):
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+
+
+def _descendants(root: int) -> list[int]:
+    found: list[int] = []
+    for pid in _children(root):
+        found += [*_descendants(pid), pid]
+    return found
+
+
+def _children(pid: int) -> list[int]:
+    try:
+        return [int(each) for each in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    except (OSError, ValueError):
+        return []

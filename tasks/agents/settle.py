@@ -1,0 +1,116 @@
+"""After a run: its transcripts land like any source, the sessions are assembled and verified, and its row is written.
+
+Every step may be done again, and comes to the same: a run whose process was killed between two of them is settled by
+whoever finds it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from schemas.agent_record import RunEnd
+from schemas.usage_run import RunRow
+from storage.agent_runs import AgentRuns
+from storage.objects import ObjectStore, StoreSettings, open_store
+from storage.usage_dataset import write_run
+from storage.zone import Zone
+from tasks.agents.report import run_row
+from tasks.ingest.outcome import IngestOptions, SessionOutcome
+from tasks.ingest.session import ingest_session
+from tasks.land.kinds import recognise
+from tasks.land.outcome import LandOptions, SessionLanding
+from tasks.land.session import land_session
+from tasks.land.workplaces import Workplace
+
+if TYPE_CHECKING:
+    from tasks.usage.rates import RateCard
+
+__all__ = ["Destinations", "Settled", "settle"]
+
+
+@dataclass(frozen=True)
+class Destinations:
+    """Where what comes of a run goes; None leaves the step out."""
+
+    runs: AgentRuns
+    store: StoreSettings
+    zone: Zone | None
+    usage: ObjectStore | None
+    card: RateCard | None
+    """Prices for the rows of calls; None: no such rows are written."""
+    land: LandOptions
+    ingest: IngestOptions
+
+
+@dataclass(frozen=True)
+class Settled:
+    """A run, what landed of it, and what became of those sessions."""
+
+    end: RunEnd
+    landings: tuple[SessionLanding, ...]
+    sessions: tuple[SessionOutcome, ...]
+    row: str | None
+    usage_problems: int = 0
+
+    @property
+    def problems(self) -> int:
+        """What is wrong with what landed, or was counted."""
+        landed = sum(each.problem_count for each in self.landings) + sum(each.problems for each in self.sessions)
+        return landed + self.usage_problems
+
+
+def settle(end: RunEnd, schedule: str | None, to: Destinations) -> Settled:
+    """Land, assemble and verify the sessions of a run, and write its row and those of its calls."""
+    landings = _land(end, to)
+    zone = to.zone
+    sessions = () if zone is None else tuple(ingest_session(zone, each.session, to.ingest) for each in landings)
+    row = None
+    if to.usage is not None:
+        row = write_run(to.usage, _row(end, schedule, [each.session for each in landings], to))
+    return Settled(end, landings, sessions, row, _count(tuple(each.session for each in landings), to))
+
+
+def _row(end: RunEnd, schedule: str | None, sessions: list[str], to: Destinations) -> RunRow:
+    """The run's row; of a run whose process was killed it has the figures of what landed."""
+    folder = to.runs.folder(end.agent, end.run_id)
+    if end.calls is None and sessions and to.zone is not None:
+        # polars, which counts, takes a third of a second to import.
+        from tasks.agents.landed_calls import with_landed_figures
+
+        counted = with_landed_figures(end, to.zone, sessions)
+        if counted is not None:
+            return run_row(counted, schedule, folder, counted_by="landed")
+    return run_row(end, schedule, folder)
+
+
+def _count(sessions: tuple[str, ...], to: Destinations) -> int:
+    """Count the calls of these sessions into the usage data set; how many things are wrong with them."""
+    if to.zone is None or to.usage is None or to.card is None or not sessions:
+        return 0
+    # polars, which counts, takes a third of a second to import.
+    from tasks.usage import UsageOptions, count_usage
+
+    options = UsageOptions(now=to.land.now, sessions=sessions)
+    return count_usage(to.zone, to.usage, to.card, options).problem_count
+
+
+def _land(end: RunEnd, to: Destinations) -> tuple[SessionLanding, ...]:
+    """Each session that the run's transcripts hold, landed."""
+    if to.zone is None or end.transcript_kind is None or not end.transcripts:
+        return ()
+    folder = f"{to.runs.folder(end.agent, end.run_id)}transcripts/{end.transcript_kind}"
+    source = open_store(f"{to.runs.store.url.rstrip('/')}/{folder}", settings=to.store)
+    dialect, readable, found = recognise(source, end.transcript_kind)
+    options = to.land.model_copy(update={"workplaces": _workplaces(end, to.runs)})
+    return tuple(
+        land_session(to.zone, readable, dialect, name, sightings, options) for name, sightings in found.sessions.items()
+    )
+
+
+def _workplaces(end: RunEnd, runs: AgentRuns) -> tuple[Workplace, ...]:
+    """What the run's workspace was made from, where that is gone: its transcripts name a folder that nobody knows."""
+    start = runs.start(end.agent, end.run_id)
+    if start is None or start.workspace is None or start.project is None:
+        return ()
+    return (Workplace(folder=start.workspace, project=start.project),)
