@@ -14,7 +14,7 @@ from schemas.times import NO_TIME, parse_time
 from tasks.export.conversation import Conversation
 from tasks.export.exchanges import Exchange
 
-__all__ = ["why_unfinished"]
+__all__ = ["why_not_quiet", "why_unfinished"]
 
 _SECOND = 1_000_000_000
 
@@ -38,6 +38,11 @@ def why_unfinished(
             return f"its last turn started child stream {child}, which has not landed"
     if last.ended:
         return None
+    return why_not_quiet(conversation, as_of=as_of, completed_after=completed_after)
+
+
+def why_not_quiet(conversation: Conversation, *, as_of: int, completed_after: int) -> str | None:
+    """Why the conversation may still go on, for people; None when nothing has come for long enough."""
     newest = parse_time(conversation.last_time)
     if newest == NO_TIME:
         return "no record of it has a time, so it cannot be told how long it has been quiet"

@@ -17,6 +17,7 @@ from schemas.input_digest import input_digest
 from schemas.session_data import LandedFile, Record, read_session_data
 from schemas.session_flow import Ref, RoundHeader, View
 from storage.zone import LandedRef, Zone
+from tasks.export.corrected import corrected
 
 __all__ = ["Conversation", "Placed", "RoundName", "Tool", "conversation_of", "read_conversation"]
 
@@ -62,10 +63,10 @@ class RoundName:
 class Conversation:
     """One conversation as of its newest round.
 
-    `records` are the main stream's, in landed order and without copies; `tools` by (seq, row, block) of the use;
-    `heard` the positions of message.external; `missing_children` maps each child stream that is announced and has not
-    landed to the tools that launched it and wait for it still. `last_time` is RFC 3339, or empty when no record has a
-    time.
+    `records` are the main stream's, in landed order, without copies, and as the last landing of each file has them;
+    `tools` by (seq, row, block) of the use; `heard` the positions of message.external; `missing_children` maps each
+    child stream that is announced and has not landed to the tools that launched it and wait for it still. `last_time`
+    is RFC 3339, or empty when no record has a time.
     """
 
     id: str
@@ -159,14 +160,15 @@ def conversation_of(
     """The conversation of a fold that has a header, from its landed files in sequence order."""
     header = view.header
     assert header is not None
-    records: list[Placed] = []
+    placed: list[tuple[str, Placed]] = []
     first: LandedFile | None = None
     announced = _Announced()
-    for stream, seq, file in _canonical(landed):
+    for stream, ref, file in _canonical(landed):
         announced.take(file)
         if stream == MAIN and file.kind not in _NO_TRANSCRIPT:
             first = first or file.file
-            records.append(Placed(seq, file.row, file.record))
+            placed.append((ref.prefix, Placed(ref.seq, file.row, file.record)))
+    records = corrected(placed)
     tools, heard = _heard_and_tools(view, records)
     opened = (msgspec.json.decode(entity.facts, type=_Open) for entity in view.unresolved.values())
     missing = {each.ref for each in opened if each.state == "open" and each.kind in _CHILD_OPEN}
@@ -198,8 +200,8 @@ class _Row:
     record: Record
 
 
-def _canonical(landed: Iterable[tuple[LandedRef, LandedFile]]) -> Iterator[tuple[str, int, _Row]]:
-    """Records with stream and sequence, in landed order; of records with one id only the first (section 4)."""
+def _canonical(landed: Iterable[tuple[LandedRef, LandedFile]]) -> Iterator[tuple[str, LandedRef, _Row]]:
+    """Records with stream and landed file, in landed order; of records with one id only the first (section 4)."""
     seen: set[str] = set()
     for ref, file in landed:
         kind = file.header.kind
@@ -211,7 +213,7 @@ def _canonical(landed: Iterable[tuple[LandedRef, LandedFile]]) -> Iterator[tuple
                     continue
                 seen.add(record.id)
             if kind not in _NO_EVIDENCE_OF_RECORDS:
-                yield stream, ref.seq, _Row(file, kind, row, record.batch or batch, record)
+                yield stream, ref, _Row(file, kind, row, record.batch or batch, record)
 
 
 class _Announced:
@@ -281,5 +283,5 @@ def _heard_and_tools(
 def _tool_attrs(attrs: msgspec.Raw) -> _ToolAttrs:
     try:
         return msgspec.json.decode(attrs, type=_ToolAttrs)
-    except msgspec.DecodeError:  # the format leaves attrs free
+    except (msgspec.DecodeError, RecursionError):  # the format leaves attrs free
         return _ToolAttrs()

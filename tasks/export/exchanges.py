@@ -21,6 +21,7 @@ import msgspec
 
 from schemas.session_data import Part, Record
 from tasks.export.conversation import Conversation, Placed, Tool
+from tasks.export.turn_notes import NOTHING, TurnNote, note_of
 from tasks.export.words import answer_texts, beside_a_result, command_echo, is_explicit_end, is_interrupt, person_texts
 
 __all__ = ["Answer", "Call", "Exchange", "Said", "exchanges_of"]
@@ -65,6 +66,8 @@ class Exchange:
 
     said: list[Said]
     run: str
+    began: str = ""
+    """The id of the record that began it."""
     items: list[Call | Answer] = field(default_factory=list)
     interrupted: bool = False
     ended: bool = False
@@ -111,6 +114,8 @@ def exchanges_of(conversation: Conversation) -> list[Exchange]:
     aside = _Aside()
     for placed in _without_sidechains(conversation):
         record = placed.record
+        if (note := note_of(record, source)) is not NOTHING:
+            _heed(note, exchanges)
         current = exchanges[-1] if exchanges else None
         if current is not None and aside.takes(record, current, source):
             _note_the_end(current, record, source)
@@ -125,10 +130,25 @@ def exchanges_of(conversation: Conversation) -> list[Exchange]:
             if current is not None and _joins(record, current):
                 current.said.append(said)
             else:
-                exchanges.append(Exchange([said], record.run))
+                exchanges.append(Exchange([said], record.run, record.id))
         elif current is not None and not aside.on:
             _add(current, placed, conversation, results)
     return exchanges
+
+
+def _heed(note: TurnNote, exchanges: list[Exchange]) -> None:
+    """Take back what was taken back, and what is no answer."""
+    runs = list(dict.fromkeys(exchange.run for exchange in exchanges))
+    back = set(runs[len(runs) - note.turns :]) if note.turns else set()
+    exchanges[:] = [each for each in exchanges if each.run not in back and not note.takes_back(each.began)]
+    if not exchanges:
+        return
+    last = exchanges[-1]
+    if note.stopped and note.stopped == last.run:
+        last.interrupted = True
+    said = last.items[-1] if note.summary and last.items else None
+    if isinstance(said, Answer) and any(text in summary for summary in note.summary for text in said.texts):
+        last.items.pop()
 
 
 class _Aside:
@@ -256,5 +276,5 @@ def _side_prompt(part: Part) -> str:
         return ""
     try:
         return msgspec.json.decode(part.data, type=_Prompt).prompt
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return ""

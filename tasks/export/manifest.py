@@ -17,7 +17,7 @@ from storage.keys import MAX_SEGMENT_BYTES, escape_id
 from storage.objects import ObjectStore
 from tasks.export.outcome import ExportedFile
 
-__all__ = ["MANIFEST", "Manifest", "file_name", "read_manifest", "record_exports"]
+__all__ = ["MANIFEST", "Manifest", "file_name", "manifest_warnings", "read_manifest", "record_exports"]
 
 MANIFEST = "manifest.json"
 SUFFIX = ".relavium.yaml"
@@ -50,6 +50,17 @@ def read_manifest(exports: ObjectStore) -> Manifest:
         return Manifest.model_validate_json(exports.read(MANIFEST))
     except (ObjectMissing, ValidationError):
         return Manifest()
+
+
+def manifest_warnings(exports: ObjectStore) -> list[str]:
+    """What to know of the manifest before an export puts it right: that what is there cannot be read."""
+    try:
+        Manifest.model_validate_json(exports.read(MANIFEST))
+    except ObjectMissing:
+        return []
+    except ValidationError:
+        return [f"{MANIFEST} cannot be read, and is made again: it lists only what is exported from now on"]
+    return []
 
 
 def record_exports(exports: ObjectStore, files: Mapping[str, ExportedFile]) -> None:

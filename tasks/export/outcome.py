@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
-__all__ = ["DEFAULT_QUIET", "ExportOptions", "ExportOrder", "ExportOutcome", "ExportedFile", "RoundOfFile", "State"]
+__all__ = ["DEFAULT_QUIET", "ExportOptions", "ExportOutcome", "ExportedFile", "RoundOfFile", "State"]
 
 DEFAULT_QUIET = 3600 * 1_000_000_000
 """Nanoseconds without a record after which a session with nothing open counts as completed."""
@@ -26,15 +26,6 @@ class ExportOptions(BaseModel):
     completed_after: int = DEFAULT_QUIET
     keep_secrets: bool | None = None
     agent_slug: str | None = None
-
-
-class ExportOrder(BaseModel):
-    """Where a worker exports to, and how."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    to: str
-    options: ExportOptions
 
 
 class RoundOfFile(BaseModel):
@@ -82,3 +73,8 @@ class ExportOutcome(BaseModel):
     file: ExportedFile | None = None
     rule: str = ""
     reason: str = ""
+
+    @property
+    def session(self) -> str:
+        """The conversation, under the name that other outcomes have for it."""
+        return self.conversation

@@ -10,15 +10,17 @@ import hashlib
 from typing import Final
 
 from schemas.errors import ObjectMissing
+from schemas.relavium import AgentSessionRecord, SessionMessage
 from schemas.session_data import read_session_data
 from storage.objects import ObjectStore
 from storage.zone import Zone
 from tasks.export.agent_session import agent_session
 from tasks.export.completion import why_unfinished
 from tasks.export.conversation import Conversation, read_conversation
-from tasks.export.exchanges import Exchange, exchanges_of
+from tasks.export.exchanges import exchanges_of
 from tasks.export.manifest import Manifest, file_name
 from tasks.export.outcome import ExportedFile, ExportOptions, ExportOutcome, RoundOfFile
+from tasks.export.own_session import NO_RECORD, OWN, own_session, why_own_unfinished
 from tasks.export.scaffold import scaffold
 from tasks.export.withholding import withhold_session
 
@@ -26,9 +28,6 @@ __all__ = ["export_conversation", "exported_bytes", "kept_on_request"]
 
 EXPORTER = 2
 """Counts the changes of what is exported; a file of another number is made again."""
-
-VERBATIM = frozenset(("relavium",))
-"""Sources whose sessions are exported as they are: their own exporter would write the same."""
 
 _SECRETS: Final = {None: "as-usual", True: "keep", False: "withhold"}
 
@@ -47,13 +46,11 @@ def export_conversation(
     found = read_conversation(zone, conversation)
     if found is None:
         return _unfinished(conversation, "it has no rounds; run `sessionmill assemble` first")
-    exchanges = exchanges_of(found)
-    reason = _not_assembled(zone, found) or why_unfinished(
-        found, exchanges, as_of=options.as_of, completed_after=options.completed_after
-    )
-    if reason is not None:
-        return _unfinished(conversation, reason)
-    file, data = exported_bytes(found, exchanges, options)
+    made = _session(found, options)
+    reason = _not_assembled(zone, found) or (made if isinstance(made, str) else None)
+    if isinstance(made, str) or reason is not None:
+        return _unfinished(conversation, str(reason))
+    file, data = exported_bytes(found, *made, options)
     file = file.model_copy(update={"landed": _landed(zone, found.session)})
     changed = _read(exports, name) != data
     if changed:
@@ -61,13 +58,31 @@ def export_conversation(
     return ExportOutcome(conversation=conversation, state="written" if changed else "unchanged", name=name, file=file)
 
 
+def _session(
+    conversation: Conversation, options: ExportOptions
+) -> tuple[AgentSessionRecord, list[SessionMessage]] | str:
+    """The conversation as a session, or why it is not over. Relavium's own is the one that landed."""
+    if conversation.source == OWN:
+        own = own_session(conversation)
+        if own is None:
+            return NO_RECORD
+        reason = why_own_unfinished(own, conversation, as_of=options.as_of, completed_after=options.completed_after)
+        return reason or (own.record, own.messages)
+    exchanges = exchanges_of(conversation)
+    reason = why_unfinished(conversation, exchanges, as_of=options.as_of, completed_after=options.completed_after)
+    return reason or agent_session(conversation, exchanges, agent_slug=options.agent_slug)
+
+
 def exported_bytes(
-    conversation: Conversation, exchanges: list[Exchange], options: ExportOptions
+    conversation: Conversation,
+    record: AgentSessionRecord,
+    messages: list[SessionMessage],
+    options: ExportOptions,
 ) -> tuple[ExportedFile, bytes]:
-    """The conversation's file and what the manifest says of it."""
-    record, messages = agent_session(conversation, exchanges, agent_slug=options.agent_slug)
+    """The session's file and what the manifest says of it. Relavium's own is exported as it is unless asked otherwise:
+    its own exporter would write the same."""
     withheld: dict[str, int] = {}
-    kept = conversation.source in VERBATIM if options.keep_secrets is None else options.keep_secrets
+    kept = conversation.source == OWN if options.keep_secrets is None else options.keep_secrets
     if not kept:
         clean = withhold_session(record, messages)
         record, messages, withheld = clean.record, clean.messages, clean.counts

@@ -41,8 +41,8 @@ class Source:
     `notices` or with one of `beginnings`; blocks of `injected` stand before or after a person's words. Of the echoes,
     `commands` give a command and `outputs` say what came of one that needed no agent. `interrupts` are the whole texts
     that say that a person stopped the agent; `empty` stand for an answer without text; `denials` begin the result of a
-    tool that was not permitted, `cancels` of one that was stopped. `ends` are the types of records with which a
-    headless run says that it is over.
+    tool that was not permitted, `cancels` of one that was stopped, and `cancel_codes` are the codes of such results'
+    errors. `ends` are the types of records with which a headless run says that it is over.
     """
 
     echoes: frozenset[str] = frozenset()
@@ -55,6 +55,7 @@ class Source:
     empty: tuple[str, ...] = ()
     denials: tuple[str, ...] = ()
     cancels: tuple[str, ...] = ()
+    cancel_codes: frozenset[str] = frozenset()
     ends: tuple[str, ...] = ()
 
 
@@ -87,10 +88,14 @@ SOURCES: Final[Mapping[str, Source]] = {
         denials=("The user doesn't want to ", "Permission to use ", "Claude requested permissions to "),
         cancels=("[Request interrupted by user", "Interrupted by user"),
         ends=("result",),
-    )
+    ),
+    "deepseek-harness": Source(
+        cancel_codes=frozenset(("ABORTED", "ABORTED_BEFORE_DISPATCH", "TOOL_NOT_STARTED")),
+    ),
 }
 _UNKNOWN: Final = Source()
 _NOBODY = frozenset(("injected", "reset_summary", "context_reset", "child_result", "launch_ack"))
+_NO_ANSWER = frozenset(("synthetic", "error", "reset_summary"))
 _NO_PERSON = frozenset(("notification", "unknown"))
 
 
@@ -98,6 +103,14 @@ class _Ending(msgspec.Struct):
     type: Any = None
     subtype: Any = "success"
     is_error: Any = False
+
+
+class _Error(msgspec.Struct):
+    code: Any = None
+
+
+class _Failed(msgspec.Struct):
+    error: _Error = msgspec.field(default_factory=_Error)
 
 
 def person_texts(record: Record, source: str) -> list[str] | None:
@@ -144,8 +157,9 @@ def command_echo(record: Record, source: str) -> Literal["command", "output"] | 
 
 
 def answer_texts(record: Record, source: str) -> list[str]:
-    """The assistant's texts in the record; what the runtime wrote in its place (synthetic) is none."""
-    if record.from_ != "agent" or "synthetic" in record.flags:
+    """The assistant's texts in the record. What the runtime wrote in its place (synthetic), the pieces of a call that
+    failed and the summary that a compaction asked for are none."""
+    if record.from_ != "agent" or _NO_ANSWER.intersection(record.flags):
         return []
     empty = SOURCES.get(source, _UNKNOWN).empty
     texts = (text_of(part) for part in record.parts if part.k == "text")
@@ -158,7 +172,7 @@ def outcome_of(part: Part, source: str) -> str:
         return "ok"
     known = SOURCES.get(source, _UNKNOWN)
     text = text_of(part)
-    if text.startswith(known.cancels):
+    if text.startswith(known.cancels) or (known.cancel_codes and _error_code(part) in known.cancel_codes):
         return "cancelled"
     return "denied" if text.startswith(known.denials) else "error"
 
@@ -173,9 +187,19 @@ def is_explicit_end(record: Record, source: str) -> bool:
         return False
     try:
         found = msgspec.json.decode(part.data, type=_Ending)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return False
     return found.type in ends and found.subtype == "success" and found.is_error is False
+
+
+def _error_code(part: Part) -> Any:
+    """The code of the error that a tool's result came with, where the source gives one."""
+    if not isinstance(part.data, msgspec.Raw):
+        return None
+    try:
+        return msgspec.json.decode(part.data, type=_Failed).error.code
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
 
 
 def _said(text: str, known: Source) -> str:

@@ -57,7 +57,9 @@ def ingest_session(zone: Zone, session: str, options: IngestOptions) -> SessionO
         _quarantine(zone, outcome)
     else:
         zone.clear_quarantine(session)
-        _remember(zone, outcome)
+        # A folder without a record may be nobody's session: nothing of ours is put there.
+        if outcome.records or outcome.round:
+            _remember(zone, outcome)
     return outcome
 
 

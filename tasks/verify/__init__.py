@@ -1,7 +1,6 @@
 """Verify a zone: landed files are whole and continuous, and chains unbroken and bound to them (section 9).
 
-`tasks.verify.task` holds the same as a Prefect task; it is not imported here, so that this package starts without
-Prefect.
+`tasks.verify.work` is the same in a worker's process (`tasks.shards`).
 """
 
 from tasks.verify.problems import Problem, SessionVerification

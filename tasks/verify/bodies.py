@@ -161,11 +161,11 @@ def _manifest_of(record: Record) -> _Manifest | None:
     try:
         if msgspec.json.decode(last.data, type=_Schema).schema != SCHEMA:
             return None
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return None
     try:
         return msgspec.json.decode(last.data, type=_Manifest)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, RecursionError) as error:
         raise _NotRebuilt(f"its manifest has not the shape of one: {error}") from None
 
 

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from schemas.session_data import Record
+from storage.replacements import generation_of
 from storage.zone import Cursor, LandedRef
 from tasks.verify.problems import Problem
 
@@ -35,8 +36,8 @@ START = Position(0, 0)
 
 
 def is_continuous(source: LandedRef | Cursor) -> bool:
-    """Whether files of this folder and kind are the lines of one source."""
-    return source.prefix in _CONTINUOUS.get(source.folder, ())
+    """Whether files of this folder and kind are the lines of one source, in whichever of its landings."""
+    return generation_of(source.prefix)[0] in _CONTINUOUS.get(source.folder, ())
 
 
 def check_records(

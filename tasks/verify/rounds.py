@@ -7,6 +7,8 @@
 5. every landed sequence it consumed is there
 6. the input digest recomputed from those files is its header's
 
+A chain whose newest rounds are gone looks whole; the claims that they were made from give that away.
+
 A round that fails 3 leaves nothing to compare the next with, so that one starts anew. Check 6 is made only of a round
 without another problem: it would only repeat it.
 """
@@ -23,7 +25,7 @@ from schemas.session_flow import RoundHeader
 from storage.chains import ChainStore, RoundFile
 from tasks.verify.problems import Problem, rejection, unreadable
 
-__all__ = ["check_rounds"]
+__all__ = ["check_claims", "check_rounds"]
 
 MOST_MISSING = 1000
 """Missing sequences listed one by one, a round; a header may claim 2^64 of them."""
@@ -67,6 +69,19 @@ def check_rounds(chain: ChainStore, round_files: list[RoundFile], landed: Mappin
             problems += _check_header(walk, chain.conversation, round_file, header)
             walk.before = _Before(digest, header.through_seq, header.input_digest)
     return problems
+
+
+def check_claims(chain: ChainStore, round_files: list[RoundFile], claimed: Iterable[int]) -> list[Problem]:
+    """The end of the chain is gone: claims behind its last round, of those in ``claimed``, which stood without a round
+    before the chain was read, that stand without one still. What is missing before, its rounds themselves say."""
+    head = max((each.number for each in round_files), default=0)
+    before = {number for number in claimed if number > head}
+    missing = sorted(before.intersection(chain.rounds_and_claims()[1])) if before else []
+    if not missing:
+        return []
+    which = f"round {missing[0]}" if len(missing) == 1 else f"rounds {missing[0]} to {missing[-1]}"
+    detail = f"{which} claimed, and not there; `sessionmill assemble` makes a claimed round again, to the same bytes"
+    return [Problem(chain.claim_key(missing[0]), None, "missing_round", detail)]
 
 
 def _check_place(walk: _Walk, round_file: RoundFile) -> list[Problem]:

@@ -13,7 +13,7 @@ from storage.zone import LandedRef, Zone
 from tasks.verify.bodies import BodyCheck
 from tasks.verify.continuity import START, Position, check_cursor, check_records, is_continuous
 from tasks.verify.problems import Problem, SessionVerification, rejection, unreadable
-from tasks.verify.rounds import check_rounds
+from tasks.verify.rounds import check_claims, check_rounds
 
 __all__ = ["verifiable", "verify_session"]
 
@@ -35,7 +35,7 @@ def verify_session(zone: Zone, session: str) -> SessionVerification:
     try:
         refs, cursors = zone.landed_files_and_cursors(session)
         chain = zone.chain(session)
-        round_files = chain.rounds()
+        round_files, claimed = chain.rounds_and_claims()
     except StoreError as error:
         return SessionVerification(session, 0, 0, 0, 0, [unreadable(session, error)])
     evidence = _read_landed(zone, refs, problems)
@@ -43,6 +43,7 @@ def verify_session(zone: Zone, session: str) -> SessionVerification:
         if is_continuous(cursor):
             problems += check_cursor(cursor, evidence.positions[cursor.folder, cursor.place, cursor.prefix])
     problems += check_rounds(chain, round_files, evidence.digests)
+    problems += check_claims(chain, round_files, claimed)
     streams = {(ref.folder, ref.place) for ref in refs if ref.place}
     return SessionVerification(session, len(streams), evidence.records, evidence.relanded, len(round_files), problems)
 

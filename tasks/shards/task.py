@@ -8,7 +8,7 @@ import sys
 from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
 from prefect import task
 from prefect.cache_policies import NO_CACHE
@@ -16,45 +16,38 @@ from prefect.client.schemas.objects import State, TaskRun
 from prefect.tasks import Task, exponential_backoff
 
 from schemas.errors import TransientError
-from storage.objects import StoreSettings
-from tasks.ingest.outcome import IngestOptions, SessionOutcome
-from tasks.ingest.shards import Shard
-from tasks.ingest.worker import Answer, Order
+from tasks.shards.plan import Shard
+from tasks.shards.work import Outcome, Work
+from tasks.shards.worker import Answer, Order
 
-__all__ = ["RETRIES", "Finished", "ingest_shard", "is_transient", "work_through", "worker"]
+__all__ = ["Finished", "work_on_shard"]
 
 RETRIES = 3
 LONGEST_ANSWER = 64 * 1024 * 1024
 _CODE = Path(__file__).resolve().parents[2]
 
-
-class Outcome(Protocol):
-    """What came of one session."""
-
-    @property
-    def session(self) -> str: ...
-
-
 One = TypeVar("One", bound=Outcome)
 
 
 class Finished(Generic[One]):
-    """The outcomes so far, kept across a shard's retries so that no session is done, or counted, twice."""
+    """The outcomes so far, kept across a shard's retries so that nothing is done, or counted, twice. `watch` is told
+    each outcome, and `news` each JSON text that work tells before."""
 
-    def __init__(self, watch: Callable[[One], None]) -> None:
+    def __init__(self, watch: Callable[[One], None], news: Callable[[str], None] = lambda text: None) -> None:
         self._watch = watch
-        self._by_session: dict[str, One] = {}
+        self.news = news
+        self._by_name: dict[str, One] = {}
 
     def add(self, outcome: One) -> None:
-        self._by_session[outcome.session] = outcome
+        self._by_name[outcome.session] = outcome
         self._watch(outcome)
 
-    def missing(self, sessions: Iterable[str]) -> tuple[str, ...]:
-        return tuple(session for session in sessions if session not in self._by_session)
+    def missing(self, names: Iterable[str]) -> tuple[str, ...]:
+        return tuple(name for name in names if name not in self._by_name)
 
     def outcomes(self) -> list[One]:
-        """By session name."""
-        return [outcome for _, outcome in sorted(self._by_session.items())]
+        """By name."""
+        return [outcome for _, outcome in sorted(self._by_name.items())]
 
 
 def is_transient(task: Task[..., Any], task_run: TaskRun, state: State[Any]) -> bool:
@@ -63,7 +56,6 @@ def is_transient(task: Task[..., Any], task_run: TaskRun, state: State[Any]) -> 
 
 
 @task(
-    name="ingest shard",
     task_run_name="shard-{shard.number}",
     retries=RETRIES,
     retry_delay_seconds=exponential_backoff(2),
@@ -72,35 +64,18 @@ def is_transient(task: Task[..., Any], task_run: TaskRun, state: State[Any]) -> 
     cache_policy=NO_CACHE,
     persist_result=False,
 )
-async def ingest_shard(
-    zone: str, store: StoreSettings, shard: Shard, options: IngestOptions, finished: Finished[SessionOutcome]
-) -> None:
-    """Assemble and verify every session of `shard` that is not in `finished`; raises what a retry may mend."""
-    await work_through(
-        shard,
-        finished,
-        lambda remaining: Order(zone=zone, store=store, sessions=remaining, options=options),
-        lambda answer: answer.outcome,
-        lambda session, failure: SessionOutcome(session=session, failure=failure),
-    )
-
-
-async def work_through(
-    shard: Shard,
-    finished: Finished[One],
-    order: Callable[[tuple[str, ...]], Order],
-    outcome_in: Callable[[Answer], One | None],
-    failed: Callable[[str, str], One],
-) -> None:
-    """Have a worker do what `order` asks of the shard's sessions that are not in `finished`, and put the outcomes
-    there."""
+async def work_on_shard(shard: Shard, work: Work[One], finished: Finished[One]) -> None:
+    """Have a worker do `work` with the shard's names that are not in `finished`, and put the outcomes there; raises
+    what a retry may mend."""
     while remaining := finished.missing(shard.sessions):
-        async with worker(order(remaining)) as process:
+        async with _worker(Order.of(work, remaining)) as process:
             assert process.stdout is not None
             async for line in process.stdout:
                 answer = Answer.model_validate_json(line)
-                if (outcome := outcome_in(answer)) is not None:
-                    finished.add(outcome)
+                if answer.outcome is not None:
+                    finished.add(work.outcome(answer.outcome))
+                elif answer.news is not None:
+                    finished.news(answer.news)
                 elif (error := answer.error()) is not None:
                     raise error
             code = await process.wait()
@@ -110,18 +85,18 @@ async def work_through(
                 f"the worker of shard {shard.number} ended early with exit status {code}; its log says why"
             )
         if unanswered:
-            # Killed, for want of memory as a rule, in the first session it did not answer for. The others go on.
-            finished.add(failed(unanswered[0], f"the process that worked on it was killed by signal {-code}"))
+            # Killed, for want of memory as a rule, in the first one it did not answer for. The others go on.
+            finished.add(work.failed(unanswered[0], f"the process that worked on it was killed by signal {-code}"))
 
 
 @asynccontextmanager
-async def worker(order: Order) -> AsyncIterator[asyncio.subprocess.Process]:
+async def _worker(order: Order) -> AsyncIterator[asyncio.subprocess.Process]:
     """A worker that has its order; killed on the way out if it has not ended by itself."""
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         "-P",  # the folder we stand in may hold a package named like ours
         "-m",
-        "tasks.ingest.worker",
+        "tasks.shards.worker",
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         limit=LONGEST_ANSWER,
