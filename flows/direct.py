@@ -8,16 +8,18 @@ from pathlib import Path
 
 import typer
 
+from flows.clock import clock
 from flows.console import DONE, PROBLEMS, columns, error_facts, exit_code, printable, progress, write_json
 from flows.conversation_text import conversation_text
 from flows.parameters import counted
 from flows.sessions import chosen
 from flows.settings import Settings, load_settings, open_zone
-from flows.summary import clock, complaint
+from flows.summary import complaint
 from schemas.errors import KeyRefused, ObjectMissing, ObjectTooLarge, TerminalError, WrongUse
 from schemas.session_flow import view_json
 from schemas.verdict import Verdict, check_bytes
 from storage.objects import open_store
+from storage.usage_marks import SessionMark
 from tasks.assemble import AssembleOptions, assemble_session
 from tasks.ingest.session import BAD_DATA
 from tasks.verify import verifiable, verify_session
@@ -59,23 +61,32 @@ def assemble_zone(url: str, session: str | None, max_round_bytes: int | None, no
     return PROBLEMS if rejected else DONE
 
 
-def verify_zone(url: str, session: str | None, *, json: bool) -> int:
-    """Verify one session or all; the exit code."""
+def verify_zone(url: str, session: str | None, usage: str | None, *, json: bool) -> int:
+    """Verify one session or all, also against what a usage data set has counted of them; the exit code."""
     zone = open_zone(url)
+    marks = {} if usage is None else _counted_in(usage)
     found = []
     with progress("verify") as bar:
-        names = chosen(zone, verifiable(zone), session)
+        names = chosen(zone, sorted({*verifiable(zone), *marks}), session)
         bar.start(len(names))
         for name in names:
             found.append(verify_session(zone, name))
             bar.advance(name)
-    problems = sum(len(v.problems) for v in found)
+    lost = []
+    if marks:
+        from tasks.usage.lost import lost_evidence
+
+        lost = lost_evidence(zone, [marks[name] for name in names if name in marks])
+    problems = sum(len(v.problems) for v in found) + len(lost)
     if json:
-        write_json({"sessions": [asdict(each) for each in found], "problems": problems})
+        facts = {"usage": [each.model_dump() for each in lost]} if usage is not None else {}
+        write_json({"sessions": [asdict(each) for each in found], **facts, "problems": problems})
         return PROBLEMS if problems else DONE
     for verification in found:
         for problem in verification.problems:
             typer.echo(complaint(verification.session, problem))
+    for each in lost:
+        typer.echo(printable(f"{each.session}: {each.rule}: {each.detail}"))
     streams, records = sum(v.streams for v in found), sum(v.records for v in found)
     sums = {"session": len(found), "stream": streams, "record": records, "round": sum(v.rounds for v in found)}
     typer.echo(f"checked {', '.join(counted(number, noun) for noun, number in sums.items())}")
@@ -84,6 +95,18 @@ def verify_zone(url: str, session: str | None, *, json: bool) -> int:
     good = "all landed data is contiguous and matches its digests"
     typer.echo(counted(problems, "problem") if problems else good)
     return PROBLEMS if problems else DONE
+
+
+def _counted_in(url: str) -> dict[str, SessionMark]:
+    """What a usage data set has counted; raises `WrongUse` when none is there."""
+    from tasks.usage.lost import counted_sessions
+
+    store = open_store(url, settings=load_settings().store())
+    store.check_root()
+    marks = counted_sessions(store)
+    if not marks:
+        raise WrongUse(f"{url}: no usage data set here — `sessionmill usage` writes one")
+    return marks
 
 
 def fold_conversation(url: str, conversation: str, *, json: bool) -> int:

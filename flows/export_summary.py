@@ -34,7 +34,7 @@ def moment(as_of: str | None, zone: Zone) -> int:
         return time.time_ns()
     value = parse_time(as_of)
     if value == NO_TIME:
-        raise WrongUse(f"as-of: {as_of!r} is no time; write it as 2026-08-07T10:00:00Z, or now")
+        raise WrongUse(f"--as-of: {as_of!r} is no time; write it as 2026-08-07T10:00:00Z, or now")
     return value
 
 
@@ -139,11 +139,16 @@ class ExportSummary(BaseModel):
     to: str
     as_of: str
     sessions: list[ExportOutcome]
+    warnings: tuple[str, ...] = ()
+    """What to know of the folder as a whole."""
 
     @classmethod
-    def of(cls, zone: str, to: str, as_of: int, outcomes: Iterable[ExportOutcome]) -> Self:
+    def of(
+        cls, zone: str, to: str, as_of: int, outcomes: Iterable[ExportOutcome], warnings: Iterable[str] = ()
+    ) -> Self:
         moment = "" if as_of == NO_TIME else format_time(as_of)
-        return cls(zone=zone, to=to, as_of=moment, sessions=sorted(outcomes, key=lambda each: each.conversation))
+        sessions = sorted(outcomes, key=lambda each: each.conversation)
+        return cls(zone=zone, to=to, as_of=moment, sessions=sessions, warnings=tuple(warnings))
 
     @computed_field  # type: ignore[prop-decorator]
     @property
@@ -182,7 +187,7 @@ class ExportSummary(BaseModel):
     @property
     def sentence(self) -> str:
         """How the run went, for a state message and the last line on a terminal."""
-        counts = [f"{self.written} written", f"{self.unchanged} unchanged", f"{self.unfinished} not completed"]
+        counts = [f"{self.written} written", f"{self.unchanged} unchanged", f"{self.unfinished} unfinished"]
         counts += [f"{self.rejected} rejected"] if self.rejected else []
         counts += [f"{self.failed} failed"] if self.failed else []
         return ", ".join([counted(len(self.sessions), "session"), *counts])
@@ -194,7 +199,7 @@ class ExportSummary(BaseModel):
                 "session": each.conversation,
                 "turns": each.file.turns if each.file else 0,
                 "withheld": sum(each.file.withheld.values()) if each.file else 0,
-                "state": "not completed" if each.state == "unfinished" else each.state,
+                "state": each.state,
                 "file": each.name,
             }
             for each in self.sessions
@@ -207,9 +212,10 @@ class ExportSummary(BaseModel):
 
     def remarks(self) -> list[str]:
         """Why sessions were not exported, and what to know of those that were: one line each."""
-        lines = []
+        lines = [printable(warning) for warning in self.warnings]
         for each in self.sessions:
-            rule = f"{each.rule}: " if each.rule else ""
+            # What is wrong with data names its rule itself.
+            rule = f"{each.rule}: " if each.rule and f"{each.rule}: " not in each.reason else ""
             lines += [printable(f"{each.conversation}: {rule}{each.reason}")] if each.reason else []
             warnings = each.file.warnings if each.file else ()
             lines += [printable(f"{each.name}: {warning}") for warning in warnings]

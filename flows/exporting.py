@@ -16,6 +16,7 @@ from schemas.errors import ObjectTooLarge, WrongUse
 from schemas.relavium_json import read_messages, read_record
 from tasks.export import scaffold
 from tasks.export.batch import export_sessions
+from tasks.export.manifest import manifest_warnings
 
 __all__ = ["export_zone", "print_summary", "scaffold_session"]
 
@@ -59,11 +60,12 @@ def export_zone(
     zone = open_zone(url, settings)
     exports = open_exports(to, settings, zone=zone)
     options = export_options(zone, as_of=as_of, completed_after=completed_after, keep_secrets=keep_secrets)
+    warnings = manifest_warnings(exports)
     with progress("export") as bar:
         names = chosen(zone, exportable(zone), session)
         bar.start(len(names))
         outcomes = export_sessions(zone, exports, names, options, lambda outcome: bar.advance(outcome.conversation))
-    summary = ExportSummary.of(zone.store.url, exports.url, options.as_of, outcomes)
+    summary = ExportSummary.of(zone.store.url, exports.url, options.as_of, outcomes, warnings)
     print_summary(summary, json=json)
     return summary.exit_code
 

@@ -20,6 +20,7 @@ _IS_NOT = {
     "string_type": _TEXT,
     "string_too_short": "is empty",
     "tuple_type": "is not a list",
+    "model_type": "is neither a place nor a mapping",
 }
 
 
@@ -37,12 +38,16 @@ def why_invalid(error: ValidationError, noun: str, known: Iterable[str], *, show
 def _sentence(error: Any, noun: str, known: Iterable[str], show_value: bool) -> str:
     kind, context = error["type"], error.get("ctx", {})
     value = repr(error["input"]) if show_value else "the value"
+    if kind == "extra_forbidden" and len(error["loc"]) > 1:
+        return "no such key"
     if kind == "extra_forbidden":
         return f"no such {noun} (there are: {', '.join(known)})"
     if kind == "greater_than_equal":
         return f"{value} is less than {context['ge']}"
     if kind == "value_error":
         return str(context["error"])
+    if kind == "missing":
+        return "is missing"
     if kind in _IS_NOT:
         return f"{'it' if kind == 'string_too_short' else value} {_IS_NOT[kind]}"
     return str(error["msg"])

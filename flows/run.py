@@ -20,20 +20,34 @@ from urllib.parse import urlsplit, urlunsplit
 
 import typer
 
+from flows.agent_parameters import DueParameters
+from flows.agent_summary import DueSummary
 from flows.console import INTERRUPTED, TERMINATED, progress, write_json
 from flows.export_summary import ExportParameters, ExportSummary
 from flows.summary import IngestParameters, IngestSummary
+from flows.usage_summary import UsageParameters, UsageSummary
 from flows.verify_summary import VerifyParameters, VerifySummary
 from flows.watch import watched_by
 from schemas.errors import ServerUnavailable
 
-__all__ = ["print_summary", "run_export_flow", "run_ingest_flow", "run_until_signal", "run_verify_flow"]
+__all__ = [
+    "print_summary",
+    "run_export_flow",
+    "run_ingest_flow",
+    "run_until_signal",
+    "run_usage_flow",
+    "run_verify_flow",
+    "server_failures",
+]
 
 T = TypeVar("T")
 
 LEAVE_WITHIN = 3.0
 """Seconds a cancelled run gets to end its workers and record its state; the temporary API may already be gone by
 then."""
+
+AGENTS_LEAVE_WITHIN = 90.0
+"""Seconds that cancelled runs of agents get to end, to be judged and to land."""
 
 
 def run_ingest_flow(
@@ -67,6 +81,19 @@ def run_export_flow(parameters: ExportParameters) -> ExportSummary:
     return run_until_signal(run)
 
 
+def run_usage_flow(parameters: UsageParameters) -> UsageSummary:
+    """Run the usage flow; its summary. A signal raises `SystemExit`, a Prefect server that does not answer
+    `ServerUnavailable`."""
+    _quieten_prefect()
+
+    async def run() -> UsageSummary:
+        from flows.usage import usage
+
+        return await _flow_run("usage", usage, parameters, UsageSummary)
+
+    return run_until_signal(run)
+
+
 def run_verify_flow(parameters: VerifyParameters) -> VerifySummary:
     """Run the verify flow; its summary. A signal raises `SystemExit`, a Prefect server that does not answer
     `ServerUnavailable`."""
@@ -80,6 +107,19 @@ def run_verify_flow(parameters: VerifyParameters) -> VerifySummary:
     return run_until_signal(run)
 
 
+def run_due_agents_flow(parameters: DueParameters) -> DueSummary:
+    """Run the agents that are due; the summary. A signal raises `SystemExit` when their runs are closed, a Prefect
+    server that does not answer `ServerUnavailable`."""
+    _quieten_prefect()
+
+    async def run() -> DueSummary:
+        from flows.agents import run_due_agents
+
+        return await _flow_run("agents", run_due_agents, parameters, DueSummary)
+
+    return run_until_signal(run, AGENTS_LEAVE_WITHIN)
+
+
 def _quieten_prefect() -> None:
     """Prefect's own words are for its user interface; here they would only repeat the summary. Its service that sends
     events warns of work left at the end of every run that is slow to end."""
@@ -90,7 +130,7 @@ def _quieten_prefect() -> None:
 async def _flow_run(title: str, flow: Any, parameters: Any, kind: type[T]) -> T:
     """One run of `flow`; its summary, or what it raised."""
     _say_that_the_api_starts()
-    with _progress(title), _server_failures():
+    with _progress(title), server_failures():
         state = await flow(parameters, return_state=True)
         result: object = await state.aresult(raise_on_failure=False)
         if isinstance(result, BaseException):
@@ -112,7 +152,7 @@ def _say_that_the_api_starts() -> None:
 
 
 @contextmanager
-def _server_failures() -> Iterator[None]:
+def server_failures() -> Iterator[None]:
     """What Prefect raises when its server cannot be reached or used, as `ServerUnavailable`.
 
     Prefect raises a plain RuntimeError for a server that is not there, and httpx's errors for one that goes away.
@@ -171,12 +211,15 @@ def print_summary(summary: IngestSummary | VerifySummary, *, json: bool) -> None
         typer.echo(f"\n{summary.exports.text()}")
         for line in summary.exports.remarks():
             typer.echo(line)
+    if isinstance(summary, IngestSummary) and summary.usage is not None:
+        for line in summary.usage.complaints():
+            typer.echo(line)
     typer.echo(summary.sentence)
 
 
-def run_until_signal(run: Callable[[], Coroutine[Any, Any, T]]) -> T:
+def run_until_signal(run: Callable[[], Coroutine[Any, Any, T]], leave_within: float = LEAVE_WITHIN) -> T:
     """What `run()` returns or raises. SIGINT or SIGTERM cancels it and raises `SystemExit` with the shell's code for
-    it."""
+    it, at the latest `leave_within` seconds later."""
     ended: list[T | BaseException] = []
     running: list[tuple[asyncio.AbstractEventLoop, asyncio.Task[Any]]] = []
     received: list[int] = []
@@ -205,7 +248,7 @@ def run_until_signal(run: Callable[[], Coroutine[Any, Any, T]]) -> T:
         thread.start()
         while thread.is_alive() and not received:
             thread.join(0.1)
-        thread.join(LEAVE_WITHIN)
+        thread.join(leave_within)
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

@@ -31,7 +31,11 @@ def matching(zone: Zone, there: Sequence[str], wanted: Callable[[str], bool]) ->
 
 
 def _insist_on_any(zone: Zone, there: Sequence[str]) -> None:
-    if not there:
-        raise WrongUse(
-            f"no sessions in {zone.store.url}: check the path or prefix, or let the collector land something"
-        )
+    """Raise `WrongUse` where there are no sessions. A folder of any other kind has folders, too, and is no zone; one
+    whose evidence is gone still has chains, which is for verify to say."""
+    if any(map(zone.has_evidence, there)) or (there and zone.conversations()):
+        return
+    kind = ", and its folders hold no landed files" if there else ""
+    raise WrongUse(
+        f"no sessions in {zone.store.url}{kind}: check the path or prefix, or let the collector land something"
+    )

@@ -8,22 +8,31 @@ not start. There is no setting for a credential; S3 finds those in the usual AWS
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 from urllib.parse import urlsplit
 
 import yaml
 from pydantic import Field, ValidationError, field_validator
-from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, YamlConfigSettingsSource
+from pydantic_settings import (
+    BaseSettings,
+    NoDecode,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    YamlConfigSettingsSource,
+)
 
 from flows.durations import parse_duration
 from flows.invalid import why_invalid
+from flows.sources import Sources
 from schemas._relavium_values import KEBAB
 from schemas.errors import ConfigurationRejected
 from storage.objects import GIB, ObjectStore, StoreSettings, open_store
 from storage.zone import RESERVED, Zone
+from tasks.land.outcome import LandOptions
 
-__all__ = ["CONFIG_VARIABLE", "Settings", "load_settings", "open_exports", "open_zone"]
+__all__ = ["CONFIG_VARIABLE", "Settings", "load_settings", "open_exports", "open_landing_zone", "open_zone"]
 
 PREFIX = "SESSIONMILL_"
 CONFIG_VARIABLE = PREFIX + "CONFIG"
@@ -38,7 +47,10 @@ class Settings(BaseSettings):
     zone: str | None = Field(
         None, description="The zone `sessionmill run ingest` works on when no `-p zone=` is given."
     )
+    sources: Annotated[Sources, NoDecode] = Field((), description="Archives that the ingest flow lands first.")
     exports: str | None = Field(None, description="Where `sessionmill run export` writes when no `-p to=` is given.")
+    usage: str | None = Field(None, description="Where `sessionmill run usage` writes when no `-p to=` is given.")
+    prices: str | None = Field(None, description="A file of prices that hold before the others.")
     max_round_bytes: int = Field(2_097_152, description="A round's byte budget; 0 or less means the default.")
     shard_bytes: int = Field(64 * 1024 * 1024, ge=1, description="Landed bytes that one task of a flow works on.")
     workers: int = Field(
@@ -48,8 +60,16 @@ class Settings(BaseSettings):
     max_line_bytes: int = Field(
         33_554_432, ge=1, description="The longest line, or whole document, of a source that is read into memory."
     )
+    parent_wait: str = Field("24h", description="How long a thread that begins with copies waits for its parent.")
     completed_after: str = Field("1h", description="How long a session is quiet before it counts as completed.")
     agent_slug: str | None = Field(None, description="The agent of exported sessions; none: their source's name.")
+
+    agents: str = Field("agents", description="The folder with the specifications of agents.")
+    agents_archive: str | None = Field(None, description="Where headless runs and their transcripts are kept.")
+    agents_work: str | None = Field(None, description="A local folder for runs; none: a private one below /tmp.")
+    agents_per_provider: int = Field(4, ge=1, description="Headless runs at once that ask one provider.")
+    claude_program: str = Field("claude", description="Claude Code's program, a name on the search path or a path.")
+    codex_program: str = Field("codex", description="Codex' program, a name on the search path or a path.")
 
     max_object_bytes: int = Field(GIB, ge=1, description="The largest object that is read into memory.")
     s3_endpoint_url: str | None = Field(None, description="Where S3 is, unless at AWS or at `AWS_ENDPOINT_URL`.")
@@ -62,9 +82,9 @@ class Settings(BaseSettings):
             raise ValueError("a URL with credentials in it; put them in the environment or in the usual AWS places")
         return value
 
-    @field_validator("completed_after")
+    @field_validator("completed_after", "parent_wait")
     @classmethod
-    def _completed_after_is_a_length_of_time(cls, value: str) -> str:
+    def _is_a_length_of_time(cls, value: str) -> str:
         parse_duration(value)
         return value
 
@@ -74,6 +94,15 @@ class Settings(BaseSettings):
         if value is not None and KEBAB.fullmatch(value) is None:
             raise ValueError("no kebab-case; write lower-case letters and digits with single hyphens, as in my-agent")
         return value
+
+    def landing(self, now: int) -> LandOptions:
+        """How to land in a pass whose clock is `now`, in nanoseconds."""
+        return LandOptions(
+            now=now,
+            max_delta_bytes=self.max_delta_bytes,
+            max_line_bytes=self.max_line_bytes,
+            parent_wait=parse_duration(self.parent_wait) // 1_000_000_000,
+        )
 
     def store(self) -> StoreSettings:
         """How to reach a store."""
@@ -102,11 +131,17 @@ def load_settings(**options: Any) -> Settings:
     except ValidationError as error:
         # Only the name and the rule: the value may be a secret that was put in the wrong place.
         problems = why_invalid(error, "setting", Settings.model_fields, show_values=False)
-        raise ConfigurationRejected(f"configuration: {'; '.join(problems)}") from None
+        raise ConfigurationRejected("; ".join(_place(problem, given) for problem in problems)) from None
     except (yaml.YAMLError, UnicodeDecodeError):
         raise ConfigurationRejected(f"configuration: {_config_file()} is not YAML") from None
     except (TypeError, ValueError):
         raise ConfigurationRejected(f"configuration: {_config_file()} is not a mapping of settings") from None
+
+
+def _place(problem: str, options: Mapping[str, Any]) -> str:
+    """A problem under the name that was used: an option's, or that of a setting."""
+    name, _, rest = problem.partition(": ")
+    return f"--{name.replace('_', '-')}: {rest}" if name in options else f"configuration: {problem}"
 
 
 def open_zone(url: str, settings: Settings | None = None) -> Zone:
@@ -127,13 +162,26 @@ def open_exports(url: str, settings: Settings | None = None, *, zone: Zone | Non
         raise ConfigurationRejected(f"{url} lies in the zone, among its sessions; take another, or _exports there")
     if below != store.url and (folder := below.partition("/")[0]).lower() in RESERVED:
         raise ConfigurationRejected(f"{url} lies in the zone's own {folder}; take another, or _exports there")
+    _make_root(url, store)
+    return store
+
+
+def open_landing_zone(url: str, settings: Settings) -> ObjectStore:
+    """The store of a zone to land in; a folder is made, a bucket must be there. Raises `ConfigurationRejected`."""
+    if not url:
+        raise ConfigurationRejected("ZONE is empty — give a folder or s3://bucket/prefix")
+    store = open_store(url, settings=settings.store())
+    _make_root(url, store)
+    return store
+
+
+def _make_root(url: str, store: ObjectStore) -> None:
     if "://" not in store.url:
         try:
             Path(store.url).mkdir(parents=True, exist_ok=True)
         except (FileExistsError, NotADirectoryError):
             raise ConfigurationRejected(f"{url} is not a folder") from None
     store.check_root()
-    return store
 
 
 def _config_file() -> Path:

@@ -2,36 +2,25 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable
 from typing import Self
 
 from pydantic import BaseModel, ConfigDict, Field, computed_field, field_validator
 
+from flows.clock import checked_now, clock
 from flows.console import DONE, PROBLEMS, SYSTEM_FAILED, columns, printable
 from flows.export_summary import ExportParameters, ExportSummary
+from flows.land_summary import LandSummary, landed
 from flows.parameters import ZoneParameters, configured, counted
-from schemas.errors import WrongUse
-from schemas.times import NO_TIME, parse_time
+from flows.sources import Sources
+from flows.usage_summary import UsageParameters, UsageSummary
 from storage.zone import quarantine_key
 from tasks.ingest.outcome import IngestOptions, Reason, SessionOutcome
 from tasks.verify import Problem
 
-__all__ = ["IngestParameters", "IngestSummary", "clock", "complaint", "first_complaints"]
+__all__ = ["IngestParameters", "IngestSummary", "complaint", "first_complaints"]
 
 REASONS_SHOWN = 3
-
-
-def clock(now: str | None) -> int:
-    """`now`, RFC 3339 with up to nine digits of a second, in nanoseconds; the real clock when None. Raises
-    `WrongUse`."""
-    if now is None:
-        return time.time_ns()
-    value = parse_time(now)
-    # 64 bits of nanoseconds end in 2262, and a year beyond them would come back as another.
-    if value == NO_TIME or not "1678" <= now[:4] <= "2261":
-        raise WrongUse(f"now: {now!r} is no time; write it as 2026-08-07T10:00:00.123456789Z")
-    return value
 
 
 def complaint(session: str, reason: Reason | Problem) -> str:
@@ -58,13 +47,15 @@ class IngestParameters(ZoneParameters):
     )
     now: str | None = Field(None, description="The clock, RFC 3339; only conversation.state shows it.")
     export_to: str | None = Field(None, description="Export completed sessions here afterwards; none: do not export.")
+    usage_to: str | None = Field(None, description="Count usage into this data set afterwards; none: do not count.")
+    sources: Sources = Field(
+        default_factory=configured("sources"), description="Archives that are landed before; none: land nothing."
+    )
 
     @field_validator("now")
     @classmethod
     def _now_is_a_time(cls, value: str | None) -> str | None:
-        if value is not None and parse_time(value) == NO_TIME:
-            raise ValueError("is no time; write it as 2026-08-07T10:00:00.123456789Z")
-        return value
+        return checked_now(value)
 
     def options(self) -> IngestOptions:
         """For one session; reads the clock when no `now` is given."""
@@ -82,6 +73,12 @@ class IngestParameters(ZoneParameters):
             shard_bytes=self.shard_bytes,
         )
 
+    def usage(self) -> UsageParameters | None:
+        """The count that follows, if one does: of the same sessions, the rest as configured."""
+        if self.usage_to is None:
+            return None
+        return UsageParameters(zone=self.zone, to=self.usage_to, sessions=self.sessions, now=self.now)
+
 
 class IngestSummary(BaseModel):
     """A run's sessions, by name, and its totals."""
@@ -91,10 +88,20 @@ class IngestSummary(BaseModel):
     zone: str
     sessions: list[SessionOutcome]
     exports: ExportSummary | None = None
+    landings: list[LandSummary] = []
+    usage: UsageSummary | None = None
 
     @classmethod
-    def of(cls, zone: str, outcomes: Iterable[SessionOutcome], exports: ExportSummary | None = None) -> Self:
-        return cls(zone=zone, sessions=sorted(outcomes, key=lambda outcome: outcome.session), exports=exports)
+    def of(
+        cls,
+        zone: str,
+        outcomes: Iterable[SessionOutcome],
+        exports: ExportSummary | None = None,
+        landings: Iterable[LandSummary] = (),
+        usage: UsageSummary | None = None,
+    ) -> Self:
+        sessions = sorted(outcomes, key=lambda outcome: outcome.session)
+        return cls(zone=zone, sessions=sessions, exports=exports, landings=list(landings), usage=usage)
 
     @computed_field  # type: ignore[prop-decorator]
     @property
@@ -121,10 +128,10 @@ class IngestSummary(BaseModel):
 
     @property
     def exit_code(self) -> int:
-        of_exports = DONE if self.exports is None else self.exports.exit_code
+        others = [each.exit_code for each in (*self.landings, self.exports, self.usage) if each is not None]
         if self.failed:
             return SYSTEM_FAILED
-        return max(PROBLEMS if self.quarantined else DONE, of_exports)
+        return max(PROBLEMS if self.quarantined else DONE, *others, DONE)
 
     @property
     def sentence(self) -> str:
@@ -135,7 +142,10 @@ class IngestSummary(BaseModel):
         said = ", ".join([found, *(bad or ["no problems"])])
         if self.unchanged:
             said += f" ({self.unchanged} unchanged since found good, not read again)"
-        return said if self.exports is None else f"{said}; exports: {self.exports.sentence}"
+        if self.landings:
+            said = f"{landed(self.landings)}; {said}"
+        said += f"; exports: {self.exports.sentence}" if self.exports is not None else ""
+        return f"{said}; usage: {self.usage.sentence}" if self.usage is not None else said
 
     def rows(self) -> list[dict[str, object]]:
         """The summary table, one row a session."""
@@ -154,7 +164,7 @@ class IngestSummary(BaseModel):
 
     def complaints(self) -> list[str]:
         """One line for each of a bad session's first reasons, and where to find the rest."""
-        lines: list[str] = []
+        lines = [line for landing in self.landings for line in landing.complaints()]
         for outcome in self.sessions:
             lines += first_complaints(outcome.session, outcome.reasons, outcome.problems)
             if outcome.problems:

@@ -1,0 +1,150 @@
+"""The commands that run an agent here and now and that list a folder of them, without Prefect."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from flows.agent_missing import missing_for
+from flows.agent_parameters import AgentParameters, AgentPlace, open_place
+from flows.agent_secrets import secrets_of
+from flows.console import DONE, PROBLEMS, columns, printable, write_json
+from flows.run import run_until_signal
+from flows.settings import Settings, load_settings
+from schemas.agent_record import RunEnd
+from schemas.errors import RunnerMissing, WrongUse
+from schemas.times import file_stamp
+from tasks.agents.attempts import run_with_retries
+from tasks.agents.catalogue import SpecFile, read_folder
+from tasks.agents.prices import listed
+from tasks.agents.resume import prior_of, put_back
+from tasks.agents.run import CLOSING_SECONDS, RunContext
+from tasks.agents.runners import Programs, runner
+from tasks.agents.settle import Settled, settle
+
+__all__ = ["list_folder", "run_here"]
+
+
+def run_here(
+    path: str,
+    assignments: Iterable[str],
+    archive: str | None,
+    zone: str | None,
+    usage: str | None,
+    resume: str | None,
+    *,
+    json: bool,
+) -> int:
+    """Run the agent once, or as often as its retries say; what is said of it. The exit code: 1 unless it completed."""
+    settings = load_settings(agents_archive=archive, zone=zone, usage=usage)
+    given = _variables(assignments)
+    parameters = AgentParameters(
+        spec=path, zone=settings.zone, archive=archive or settings.agents_archive, usage=settings.usage
+    )
+    place = open_place(Path(path), parameters, settings)
+    run_id = f"{file_stamp(_now())}-{uuid.uuid4().hex[:8]}"
+    ends: list[RunEnd] = []
+
+    async def work() -> None:
+        context = RunContext(
+            run_id=run_id,
+            runs=place.runs,
+            work=place.work,
+            find=await secrets_of(place.spec),
+            clock=_now,
+            log=_say,
+            price=listed(place.spec, _now),
+            to=place.to,
+        )
+        if resume is not None:
+            context = put_back(context, place.spec, prior_of(place.runs, place.spec, resume))
+        ends.extend(await run_with_retries(place.spec, place.runner, given, context))
+
+    try:
+        run_until_signal(work, place.spec.limits.grace_seconds + CLOSING_SECONDS + 1)
+    except SystemExit:
+        _settle_closed(place, run_id)
+        raise
+    settled = [settle(end, None, place.to) for end in ends]
+    _print(settled[-1], json=json)
+    return DONE if ends[-1].status == "completed" and not settled[-1].problems else PROBLEMS
+
+
+def list_folder(folder: str | None, *, json: bool) -> int:
+    """One line for each specification of the folder. The exit code: 1 when one is refused."""
+    settings = load_settings(agents=folder)
+    files = read_folder(Path(settings.agents))
+    programs = Programs(settings.claude_program, settings.codex_program)
+    rows = [_row(each, programs, settings) for each in files]
+    if json:
+        write_json({"agents": rows})
+    else:
+        header = ["agent", "runner", "version", "model", "schedule", "file"]
+        typer.echo(columns(header, [[row[name] or "-" for name in header] for row in rows]))
+        for row in rows:
+            if row["problem"]:
+                typer.echo(printable(str(row["problem"])), err=True)
+            for each in row["missing"]:
+                typer.echo(printable(f"{row['agent']}: {each}"), err=True)
+    return PROBLEMS if any(each.refused for each in files) else DONE
+
+
+def _row(file: SpecFile, programs: Programs, settings: Settings) -> dict[str, Any]:
+    row: dict[str, Any] = dict.fromkeys(("agent", "runner", "version", "model", "schedule", "problem"))
+    row |= {"file": str(file.path), "missing": []}
+    if file.spec is None:
+        return row | {"problem": str(file.refused)}
+    spec = file.spec
+    row |= {"agent": spec.name, "runner": spec.runner, "model": f"{spec.agent.provider}/{spec.agent.model}"}
+    row["missing"] = missing_for(spec, settings)
+    if spec.schedule is not None:
+        row["schedule"] = f"{spec.schedule.cron} {spec.schedule.timezone}"
+    try:
+        row["version"] = runner(spec.runner, programs).version()
+    except RunnerMissing as missing:
+        row["problem"] = str(missing)
+    return row
+
+
+def _variables(assignments: Iterable[str]) -> dict[str, str]:
+    given: dict[str, str] = {}
+    for assignment in assignments:
+        name, separator, value = assignment.partition("=")
+        if not separator:
+            raise WrongUse(f"--var {assignment}: write a variable as NAME=VALUE")
+        given[name] = value
+    return given
+
+
+def _settle_closed(place: AgentPlace, run_id: str) -> None:
+    end = place.runs.end(place.spec.name, run_id)
+    if end is not None:
+        settle(end, None, place.to)
+
+
+def _print(settled: Settled, *, json: bool) -> None:
+    end = settled.end
+    if json:
+        landed = [each.model_dump(mode="json") for each in settled.sessions]
+        write_json({"run": end.model_dump(mode="json"), "sessions": landed, "row": settled.row})
+        return
+    if end.final_text:
+        typer.echo(end.final_text)
+    tokens = end.tokens()
+    cost = "unknown cost" if end.cost_microusd is None else f"${end.cost_microusd / 1_000_000:.6f}"
+    typer.echo(f"{end.run_id}: {len(end.calls or ())} model calls, {tokens.total} tokens, {cost}", err=True)
+    for session in settled.sessions:
+        typer.echo(printable(f"landed {session.session}, round {session.round}"), err=True)
+
+
+def _say(line: str) -> None:
+    typer.echo(printable(line), err=True)
+
+
+def _now() -> int:
+    return int(datetime.now(UTC).timestamp() * 1_000_000) * 1_000

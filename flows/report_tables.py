@@ -1,0 +1,166 @@
+"""Tables of a report on standard output: as wide as they must be in a file, and as the terminal allows on one.
+
+Names come from the data and are printed as text, never as markup. A cost that is not known is a dash, and the number of
+calls that a cost leaves out stands beside it.
+"""
+
+from __future__ import annotations
+
+import io
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import Any
+
+from rich import box
+from rich.console import Console
+from rich.measure import Measurement
+from rich.table import Table
+from rich.text import Text
+
+from flows.report_agents import AGENT_COLUMNS, AGENT_COLUMNS_LEFT_OUT, agents_table
+from tasks.report import Amounts, Line, UsageReport
+from tasks.report.amounts import NONE
+from tasks.report.costs import costs_of
+from tasks.report.coverage import covered
+from tasks.report.figures import compact, cost_and_parts, count, counted, digits_for, named, shortened
+from tasks.report.runs_in_words import runs_sentence
+
+__all__ = ["print_tables", "sentence"]
+
+_HEADS: dict[str, tuple[str, Any]] = {
+    "daily": ("Day", None),
+    "monthly": ("Month", None),
+    "models": ("Model", "model"),
+    "projects": ("Project", "project"),
+    "sessions": ("Session", "session"),
+}
+_IN_ORDER_OF_TIME = ("daily", "monthly")
+_UNLIMITED = 10_000
+_NAME = 120
+"""Columns of a name; JSON has it whole."""
+
+
+def print_tables(report: UsageReport, tables: Sequence[str], limit: int) -> None:
+    """The wanted tables, coverage, and one closing line; `limit` cuts lines that are in order of cost, 0 none."""
+    if isinstance(sys.stdout, io.TextIOWrapper):  # a name may have letters that the terminal has not
+        sys.stdout.reconfigure(errors="backslashreplace")
+    console = Console(highlight=False, width=None if sys.stdout.isatty() else _UNLIMITED)
+    calls = bool(report.totals.all.calls)
+    left_out: list[str] = []
+    for name in tables:
+        if name == "agents" and report.agents:
+            left_out += _print(console, partial(agents_table, report, limit), AGENT_COLUMNS, AGENT_COLUMNS_LEFT_OUT)
+        elif name != "agents" and calls:
+            columns = ("Project", *_COLUMNS) if name == "sessions" else _COLUMNS
+            left_out += _print(console, partial(_table, report, name, limit), columns, _LEFT_OUT)
+    if calls and tuple(tables) != ("agents",):
+        console.print(_coverage(report, limit))
+    if left_out:
+        names = ", ".join(dict.fromkeys(left_out))
+        console.print(Text(f"Left out for want of width: {names}. A wider terminal, a pipe or --json has them."))
+    console.print(Text(sentence(report)))
+
+
+def sentence(report: UsageReport) -> str:
+    """What it comes to, in one line."""
+    return " ".join(filter(None, (_calls_sentence(report), runs_sentence(report))))
+
+
+def _calls_sentence(report: UsageReport) -> str:
+    everything, scope = report.totals.all, report.scope
+    if not everything.calls:
+        return f"No calls in scope (time zone {scope.zone})."
+    first, last = report.daily[0].key, report.daily[-1].key
+    when = f"on {first}" if first == last else f"from {first} to {last}"
+    gap = f"; {counted(everything.without_cost, 'call')} without a price, in no cost" if everything.without_cost else ""
+    return (
+        f"{counted(everything.calls, 'call')} {when} (time zone {scope.zone}): "
+        f"{compact(everything.total)} tokens, {_cost(report, everything)}{gap}."
+    )
+
+
+def _print(
+    console: Console, made: Callable[[Sequence[str]], Table], columns: Sequence[str], first: Sequence[str]
+) -> list[str]:
+    """Print the table that is `made` of as many `columns` as the terminal is wide enough for; those left out, in the
+    order of `first`."""
+    unlimited = console.options.update(width=_UNLIMITED)
+    dispensable = [column for column in first if column in columns]
+    for number in range(len(dispensable) + 1):
+        table = made([column for column in columns if column not in dispensable[:number]])
+        if Measurement.get(console, unlimited, table).maximum <= console.width:
+            break
+    console.print(table)
+    return dispensable[:number]
+
+
+def _table(report: UsageReport, name: str, limit: int, wanted: Sequence[str]) -> Table:
+    head, kind = _HEADS[name]
+    with_project = "Project" in wanted
+    columns = [column for column in wanted if column != "Project"]
+    table = Table(box=box.SIMPLE_HEAD, show_footer=False, pad_edge=False)
+    table.add_column(head, overflow="fold", no_wrap=kind is None)
+    if with_project:
+        table.add_column("Project", overflow="fold")
+    for column in columns:
+        table.add_column(column, justify="right", no_wrap=True)
+    lines, digits = report.table(name), digits_for(report.totals.all.known_microusd)
+    shown = lines if name in _IN_ORDER_OF_TIME or not limit else lines[:limit]
+    for line in shown:
+        key = str(line.key) if kind is None else named(line.name, kind)
+        _row(table, [key, *([named(line.project, "project")] if with_project else [])], line, columns, digits)
+    if len(shown) < len(lines):
+        rest = lines[len(shown) :]
+        more = Line(None, _sum(each.all for each in rest), _sum(each.delegated for each in rest))
+        _row(table, [f"{count(len(rest))} more", *([""] if with_project else [])], more, columns, digits)
+    table.add_section()
+    _row(table, ["All", *([""] if with_project else [])], report.totals, columns, digits)
+    return table
+
+
+_COLUMNS = ("Calls", "Input", "Cache write", "Cache read", "Output", "Tokens", "Own", "Delegated", "Cost", "No price")
+_LEFT_OUT = ("Own", "Input", "Cache write", "Output", "Cache read", "Project")
+"""Those that a narrow terminal does without, the first one first: what others tell, or nearly."""
+
+
+def _row(table: Table, names: Iterable[str], line: Line, columns: Sequence[str], digits: int) -> None:
+    cells = _cells(line, digits)
+    table.add_row(*(Text(shortened(name, _NAME)) for name in names), *(Text(cells[column]) for column in columns))
+
+
+def _cells(line: Line, digits: int) -> dict[str, str]:
+    amounts = line.all
+    cost, own, delegated = costs_of(line, digits)
+    return {
+        "Calls": count(amounts.calls),
+        "Input": count(amounts.input),
+        "Cache write": count(amounts.cache_write),
+        "Cache read": count(amounts.cache_read),
+        "Output": count(amounts.output),
+        "Tokens": count(amounts.total),
+        "Own": own,
+        "Delegated": delegated,
+        "Cost": cost,
+        "No price": count(amounts.without_cost) if amounts.without_cost else "",
+    }
+
+
+def _coverage(report: UsageReport, limit: int) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column("Coverage", overflow="fold")
+    table.add_column("Model", overflow="fold")
+    for column in ("Calls", "Tokens", "Cost"):
+        table.add_column(column, justify="right", no_wrap=True)
+    for status, model, amounts in covered(report, limit):
+        cells = (count(amounts.calls), count(amounts.total), _cost(report, amounts))
+        table.add_row(Text(status), Text(shortened(model, _NAME)), *map(Text, cells))
+    return table
+
+
+def _cost(report: UsageReport, amounts: Amounts) -> str:
+    return cost_and_parts(amounts.cost_microusd, None, None, digits_for(report.totals.all.known_microusd))[0]
+
+
+def _sum(amounts: Iterable[Amounts]) -> Amounts:
+    return sum(amounts, NONE)
