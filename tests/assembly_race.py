@@ -10,6 +10,7 @@ from storage.objects import open_store
 from storage.zone import Zone
 from tasks.assemble import AssembleOptions, SessionAssembly, assemble_session
 from tests.invented import SESSION
+from tests.processes import what_they_said
 
 __all__ = ["assemble_at_once"]
 
@@ -21,11 +22,7 @@ def assemble_at_once(urls: Sequence[str]) -> list[tuple[SessionAssembly, Session
     context = multiprocessing.get_context("spawn")
     barrier, results = context.Barrier(2), context.SimpleQueue()
     processes = [context.Process(target=_run, args=(list(urls), n, barrier, results)) for n in range(2)]
-    for process in processes:
-        process.start()
-    said = dict(results.get() for _ in processes)
-    for process in processes:
-        process.join()
+    said = dict(what_they_said(processes, results))
     return list(zip(said[0], said[1], strict=True))
 
 

@@ -8,6 +8,7 @@ from multiprocessing.synchronize import Barrier
 from schemas.errors import ChainRejected
 from storage.objects import open_store
 from storage.zone import Zone
+from tests.processes import what_they_said
 from tests.small_zone import SESSION, claim_for, round_bytes
 
 __all__ = ["publish_at_once"]
@@ -18,11 +19,7 @@ def publish_at_once(url: str, rounds: int) -> list[list[str]]:
     context = multiprocessing.get_context("spawn")
     barrier, results = context.Barrier(2), context.SimpleQueue()
     processes = [context.Process(target=_run, args=(url, n, rounds, barrier, results)) for n in range(2)]
-    for process in processes:
-        process.start()
-    ends = dict(results.get() for _ in processes)
-    for process in processes:
-        process.join()
+    ends = dict(what_they_said(processes, results))
     return [sorted([ends[0][each], ends[1][each]]) for each in range(rounds)]
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import msgspec
 
-from flows.demo_archive import first_files
 from schemas.session_data import read_session_data, write_session_data
 from storage.objects import ObjectStore
+from tests.demo_zone import first_files
 
 __all__ = ["damage", "land", "renamed"]
 

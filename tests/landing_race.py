@@ -19,6 +19,7 @@ from storage.zone import Zone
 from tasks.land.archive import land_archive
 from tasks.land.claude_code import ClaudeCode
 from tasks.land.outcome import LandOptions, SessionLanding
+from tests.processes import what_they_said
 
 __all__ = ["SESSIONS", "grow", "land", "land_at_once", "landed"]
 
@@ -59,11 +60,7 @@ def land_at_once(source: str, zone: str, processes: int, now: int = NOW) -> list
     context = multiprocessing.get_context("spawn")
     barrier, results = context.Barrier(processes), context.SimpleQueue()
     running = [context.Process(target=_run, args=(source, zone, now, barrier, results)) for _ in range(processes)]
-    for process in running:
-        process.start()
-    ends = [results.get() for _ in running]
-    for process in running:
-        process.join()
+    ends = what_they_said(running, results)
     return ends
 
 

@@ -21,11 +21,13 @@ import tempfile
 import threading
 import time
 import types
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+
+import botocore.session
+from botocore.config import Config
+from botocore.exceptions import BotoCoreError, ClientError
 
 HOST = "127.0.0.1"
 START_SECONDS = 60.0
@@ -178,27 +180,27 @@ def _free_ports(count: int) -> list[int]:
 
 
 def _wait_until_ready(server: S3Server, buckets: tuple[str, ...]) -> None:
-    """Ready means that every bucket is there: an anonymous look is then refused (403), before it is unknown (404)."""
+    """Ready means that whoever may use it can list every bucket. It refuses strangers some seconds before it knows of
+    its buckets, so a look without a signature tells nothing."""
     deadline = time.monotonic() + START_SECONDS
-    waiting = list(buckets)
-    while waiting:
-        if server.process.poll() is not None or time.monotonic() > deadline:
-            raise RuntimeError(f"the S3 server did not start:\n{server.log.read_text(errors='replace')[-3000:]}")
-        if _status(f"{server.endpoint}/{waiting[0]}") in (200, 403):
-            del waiting[0]
-        else:
-            time.sleep(0.05)
-
-
-def _status(url: str) -> int | None:
-    try:
-        with urllib.request.urlopen(url, timeout=2) as reply:
-            return int(reply.status)
-    except urllib.error.HTTPError as error:
-        with error:
-            return error.code
-    except OSError:
-        return None
+    client = botocore.session.get_session().create_client(
+        "s3",
+        region_name=server.environment["AWS_DEFAULT_REGION"],
+        endpoint_url=server.endpoint,
+        aws_access_key_id=server.access_key,
+        aws_secret_access_key=server.secret_key,
+        config=Config(retries={"total_max_attempts": 1}, connect_timeout=2, read_timeout=2),
+    )
+    with contextlib.closing(client):
+        waiting = list(buckets)
+        while waiting:
+            if server.process.poll() is not None or time.monotonic() > deadline:
+                raise RuntimeError(f"the S3 server did not start:\n{server.log.read_text(errors='replace')[-3000:]}")
+            try:
+                client.list_objects_v2(Bucket=waiting[0], MaxKeys=1)
+                del waiting[0]
+            except (BotoCoreError, ClientError):
+                time.sleep(0.05)
 
 
 def main(arguments: list[str] | None = None) -> int:

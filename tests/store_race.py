@@ -7,6 +7,7 @@ from multiprocessing.synchronize import Barrier
 
 from schemas.errors import ObjectExists
 from storage.objects import StoreSettings, open_store
+from tests.processes import what_they_said
 
 __all__ = ["race"]
 
@@ -16,11 +17,7 @@ def race(url: str, rounds: int, settings: StoreSettings | None = None) -> list[l
     context = multiprocessing.get_context("spawn")
     barrier, results = context.Barrier(2), context.SimpleQueue()
     processes = [context.Process(target=_run, args=(url, settings, n, rounds, barrier, results)) for n in range(2)]
-    for process in processes:
-        process.start()
-    won = dict(results.get() for _ in processes)
-    for process in processes:
-        process.join()
+    won = dict(what_they_said(processes, results))
     return [[number for number in (0, 1) if won[number][each]] for each in range(rounds)]
 
 

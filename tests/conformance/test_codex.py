@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 import zstandard
 
@@ -16,6 +17,8 @@ from storage.landings import calls_key
 from storage.objects import open_store
 from storage.zone import Zone
 from tasks.assemble import AssembleOptions, assemble_session
+from tasks.export.conversation import read_conversation
+from tasks.export.exchanges import exchanges_of
 from tasks.land.archive import land_archive
 from tasks.land.codex import Codex
 from tasks.land.outcome import LandOptions, SessionLanding
@@ -176,3 +179,92 @@ def test_what_lands_assembles_and_verifies(case: Path, tmp_path: Path) -> None:
     assert calls == expected["calls"]
     spawned = [each for each in expected["threads"] if each["lineage"]["spawn_call"]]
     assert started == {f"rel/starts/tool_{each['lineage']['spawn_call']}/stream_{each['thread']}" for each in spawned}
+
+
+def test_conversations_are_the_turns_that_people_had(case: Path, tmp_path: Path) -> None:
+    expected = json.loads((case / "expected.json").read_text())
+    zone = zone_at(tmp_path / "zone")
+    land(case, zone)
+    for session in zone.sessions():
+        assemble_session(zone, session, AssembleOptions(now=NOW))
+    for thread in expected["threads"]:
+        if thread["kind"] not in ("root", "fork"):
+            continue
+        conversation = read_conversation(zone, thread["thread"])
+        assert conversation is not None
+        found = exchanges_of(conversation)
+        turns = [turn for turn in thread["turns"] if turn["prompts"] and not turn["superseded"]]
+        assert [[text for said in each.said for text in said.texts] for each in found] == [
+            turn["prompts"] for turn in turns
+        ]
+        for exchange, turn in zip(found, turns, strict=True):
+            answer = exchange.answer(last=False)
+            stopped = turn["state"] in ("aborted", "failed")
+            assert exchange.interrupted == stopped
+            assert (answer and answer.texts[-1]) == (None if stopped else turn["final"])
+            assert [call.tool.id for call in exchange.calls] == [tool["call_id"] for tool in turn["tools"]]
+
+
+def told(record: Record) -> Facts:
+    """The line that stands in a record as it is, or what is kept of it."""
+    data = [part.data for part in record.parts if part.k == "data"]
+    value = json.loads(bytes(data[0])) if data and isinstance(data[0], msgspec.Raw) else {}
+    return value if isinstance(value, dict) else {}
+
+
+def state_of(run: str, records: list[Record], thread: str) -> str:
+    """How a turn ended, by the lines that are its own."""
+    for record in records:
+        if record.run == run and "turn_duration" in record.flags:
+            return "completed"
+        if record.run == run and record.flags and told(record).get("payload", {}).get("type") == "task_complete":
+            return "failed"
+        if record.run == run and told(record).get("payload", {}).get("type") == "turn_aborted":
+            return "aborted"
+    return "unknown" if run.startswith(thread) else "open"
+
+
+def test_what_threads_say_of_themselves_and_how_their_turns_ended(case: Path, tmp_path: Path) -> None:
+    expected = json.loads((case / "expected.json").read_text())
+    zone = zone_at(tmp_path / "zone")
+    problems = [(each.file, each.row) for outcome in land(case, zone) for each in outcome.problems]
+    of_threads: dict[str, list[Record]] = {}
+    sources: dict[str, set[str]] = {}
+    torn: dict[str, int] = {}
+    for session in zone.sessions():
+        for thread, record, _ in landed(zone, session):
+            of_threads.setdefault(thread, []).append(record)
+        for ref in zone.landed_files(session):
+            if ref.prefix.startswith("transcript"):
+                place = session if ref.place == "main" else ref.place
+                sources.setdefault(place, set()).add(
+                    read_session_data(zone.store.read(ref.key), name=ref.key).header.src
+                )
+        for cursor in zone.cursors(session):
+            if cursor.prefix.startswith("transcript"):
+                place = session if cursor.place == "main" else cursor.place
+                torn[place] = torn.get(place, 0) + int(cursor.values["size"]) - int(cursor.values["offset"])
+    for thread in expected["threads"]:
+        name, records = thread["thread"], of_threads[thread["thread"]]
+        meta = told(records[0])
+        base = meta.get("history_base") or {}
+        assert sources[name] == set(thread["files"])
+        assert (meta.get("cli_version"), meta.get("cwd")) == (thread["client"], thread["cwd"])
+        assert meta.get("forked_from_id") == thread["lineage"]["forked_from"]
+        assert base.get("end_ordinal_exclusive") == thread["lineage"]["fork_ordinal"]
+        assert (meta.get("parent_thread_id") or None) == thread["lineage"]["parent_thread"]
+        assert sorted({each.model for each in records if each.model}) == sorted(thread["models"])
+        runs = list(dict.fromkeys(each.run for each in records if each.run))
+        assert [state_of(run, records, name) for run in runs] == [turn["state"] for turn in thread["turns"]]
+        assert [row for file, row in problems if file in thread["files"]] == thread["damaged_lines"]
+        assert torn[name] == thread["torn_tail_bytes"]
+        used = [each.usage for each in records if each.usage is not None]
+        assert [sum(each.in_ for each in used), sum(each.cache_read for each in used)] == [
+            thread["totals"]["input_uncached"],
+            thread["totals"]["cache_read"],
+        ]
+        assert [sum(each.cache_write for each in used), sum(each.out for each in used), len(used)] == [
+            thread["totals"]["cache_write"],
+            thread["totals"]["output"],
+            thread["calls"],
+        ]

@@ -12,8 +12,11 @@ import pytest
 from schemas.errors import AgentSessionRejected
 from schemas.relavium import AgentSessionRecord, SessionMessage, read_messages, read_record, read_workflow, write_yaml
 from schemas.verdict import check_bytes
+from storage.objects import open_store
+from storage.zone import Zone
 from tasks.export import scaffold
 from tests.golden import GOLDEN, KEPT, golden_cases
+from tests.relavium_archive import assemble, export, land, problems
 
 EXPORTED = [*golden_cases("relavium"), *golden_cases("relavium-random")]
 REFUSED = golden_cases("relavium-invalid")
@@ -71,3 +74,29 @@ def test_what_the_original_refuses_is_refused_by_field_and_rule(case: Path) -> N
 @pytest.mark.parametrize("case", SCALARS, ids=lambda case: case["name"])
 def test_a_value_is_printed_as_the_original_library_prints_it(case: dict[str, Any]) -> None:
     assert write_yaml({"k": case["value"]}).decode() == case["yaml"]
+
+
+@pytest.mark.parametrize("case", EXPORTED, ids=lambda case: case.name)
+def test_a_landed_session_is_exported_as_the_original_writes_it(case: Path, tmp_path: Path) -> None:
+    (tmp_path / "zone").mkdir()
+    zone, exports = Zone(open_store(tmp_path / "zone")), open_store(tmp_path / "exports")
+    assert problems(land(case, zone, "auto")) == []
+    assemble(zone)
+    (outcome,) = export(zone, exports)
+    assert outcome.state == "written"
+    assert exports.read(outcome.name) == (case / "expected.relavium.yaml").read_bytes()
+
+
+@pytest.mark.parametrize("case", REFUSED, ids=lambda case: case.name)
+def test_what_the_original_refuses_lands_as_it_is_and_is_named_and_not_exported(case: Path, tmp_path: Path) -> None:
+    (tmp_path / "zone").mkdir()
+    zone, exports = Zone(open_store(tmp_path / "zone")), open_store(tmp_path / "exports")
+    row, path = place_refused(case)
+    (problem,) = problems(land(case, zone))
+    assert (problem.rule, problem.row) == ("not_understood", row or 1)
+    assert problem.file.endswith("/record" if row is None else "/messages")
+    assert f" {path}" in problem.detail
+    assemble(zone)
+    (outcome,) = export(zone, exports)
+    assert (outcome.state, outcome.rule) == ("rejected", "not_understood")
+    assert exports.list("") == []

@@ -16,6 +16,7 @@ def stand_at_the_root(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
     monkeypatch.setenv("SESSIONMILL_ZONE", "s3://archive/zone")
     monkeypatch.setenv("SESSIONMILL_EXPORTS", "s3://archive/exports")
+    monkeypatch.setenv("SESSIONMILL_USAGE", "s3://archive/usage")
 
 
 @pytest.mark.parametrize("deployment", DEPLOYMENTS, ids=lambda deployment: deployment["name"])
@@ -29,6 +30,7 @@ def test_entrypoint_is_a_flow_that_takes_the_deployments_parameters(deployment: 
     ("entrypoint", "cron"),
     [
         ("flows/ingest.py:ingest", "0 * * * *"),
+        ("flows/usage.py:usage", "20 * * * *"),
         ("flows/verify.py:verify", "0 2 * * *"),
         ("flows/export.py:export", "30 3 * * *"),
     ],

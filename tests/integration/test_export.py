@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from flows.demo_archive import first_files, later_files
 from schemas.relavium import read_workflow
 from storage.objects import ObjectStore, open_store
 from storage.zone import Zone
@@ -17,6 +16,7 @@ from tasks.export.batch import export_sessions
 from tasks.export.manifest import read_manifest
 from tasks.export.outcome import ExportOptions
 from tests.claude_sessions import HOUR, START, assemble, calls, land, person, result, says
+from tests.demo_zone import first_files, later_files
 from tests.landed import damage
 from tests.landed import land as land_files
 from tests.s3_server import S3Server

@@ -17,12 +17,12 @@ from prefect.client.orchestration import get_client
 from prefect.client.schemas.filters import ArtifactFilter, ArtifactFilterKey, TaskRunFilter, TaskRunFilterFlowRunId
 from prefect.client.schemas.objects import State
 
-from flows.demo_archive import first_files, later_files
 from flows.ingest import SUMMARY_KEY, ingest
 from flows.summary import IngestParameters, IngestSummary
 from schemas.errors import WrongUse
 from storage.objects import ObjectStore, open_store
 from storage.zone import Zone
+from tests.demo_zone import first_files, later_files
 from tests.integration.fault_proxy import proxy_to, refuse
 from tests.landed import damage, land, renamed
 from tests.s3_server import S3Server
@@ -159,13 +159,14 @@ def test_session_filter_leaves_the_others_alone(prefect_api: str, store: ObjectS
 
 
 def test_zone_without_sessions_and_a_filter_that_matches_none_fail_the_run(
-    prefect_api: str, store: ObjectStore, tmp_path: Path
+    prefect_api: str, store: ObjectStore, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     (tmp_path / "empty").mkdir()
     with pytest.raises(WrongUse, match="no sessions in "):
         asyncio.run(ingest(IngestParameters(zone=str(tmp_path / "empty"))))
     with pytest.raises(WrongUse, match="do not match any of its 3 sessions"):
         asyncio.run(ingest(IngestParameters(zone=store.url, sessions=("x*",))))
+    assert [record for record in caplog.records if record.exc_info] == []
 
 
 def test_shards_and_workers_do_not_change_a_byte(prefect_api: str, store: ObjectStore, tmp_path: Path) -> None:

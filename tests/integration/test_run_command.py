@@ -14,8 +14,9 @@ from pathlib import Path
 
 import pytest
 
-from flows.demo_archive import first_files
+from flows.demo_archive import KITES
 from storage.objects import open_store
+from tests.demo_zone import first_files
 from tests.landed import land
 
 
@@ -89,17 +90,29 @@ def demo(folder: Path, api_url: str) -> "subprocess.CompletedProcess[str]":
     )
 
 
-def test_demo_says_what_each_of_its_runs_did_and_when_it_is_a_repeat(prefect_api: str, tmp_path: Path) -> None:
-    first = demo(tmp_path / "demo", prefect_api)
+def test_demo_does_the_whole_job_twice_and_says_when_it_is_a_repeat(prefect_api: str, tmp_path: Path) -> None:
+    folder = tmp_path / "demo"
+    first = demo(folder, prefect_api)
     assert first.stderr == ""
-    said = [line for line in first.stdout.splitlines()[:9] if "bakery" not in line and "bicycle" not in line]
-    assert said[1] == "first run: 3 sessions, 3 rounds written, no problems"
-    assert said[2].startswith("One more file has landed: kite-festival/streams/main/")
-    assert said[3] == "second run:"
-    assert "3 sessions, 1 round written, no problems" in first.stdout
-    again = demo(tmp_path / "demo", prefect_api).stdout
+    lines = first.stdout.splitlines()
+    assert lines[1] == (
+        "first run: 33 records landed from 11615 bytes of 3 sources; 4 sessions, 4 rounds written, no problems; "
+        "exports: 4 sessions, 2 written, 0 unchanged, 2 unfinished; "
+        "usage: 10 calls of 4 sessions, 1 day written, no problems"
+    )
+    assert lines[2] == f"A file has grown: {folder}/archives/claude-code/projects/-srv-kites/{KITES}.jsonl"
+    assert lines[3] == "second run:"
+    assert "2 records landed" in first.stdout
+    assert "4 sessions, 1 round written, no problems" in first.stdout
+    assert "exports: 4 sessions, 1 written, 2 unchanged, 1 unfinished" in first.stdout
+    assert "usage: 11 calls of 4 sessions" in first.stdout
+    assert (folder / "report.html").read_text().startswith("<!DOCTYPE html>")
+    again = demo(folder, prefect_api).stdout
     assert again.startswith("The demo has run here before: nothing new lands")
-    assert "3 sessions, 0 rounds written, no problems" in again
+    assert "0 records landed" in again
+    assert "4 sessions, 0 rounds written, no problems" in again
+    verified = subprocess.run([sys.executable, "-m", "flows", "verify", str(folder / "zone")], capture_output=True)
+    assert verified.returncode == 0
 
 
 @pytest.fixture(scope="module")

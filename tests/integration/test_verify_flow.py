@@ -12,12 +12,12 @@ from prefect.client.schemas.filters import ArtifactFilter, ArtifactFilterKey
 from prefect.client.schemas.objects import State
 from prefect.flows import load_flow_from_entrypoint
 
-from flows.demo_archive import first_files
 from flows.verify import SUMMARY_KEY
 from flows.verify_summary import VerifyParameters, VerifySummary
 from storage.objects import ObjectStore, open_store
 from storage.zone import Zone
 from tasks.ingest import IngestOptions, ingest_session
+from tests.demo_zone import first_files
 from tests.landed import damage, land
 from tests.s3_server import S3Server
 

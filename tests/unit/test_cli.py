@@ -2,14 +2,17 @@
 
 import logging
 import re
+import shutil
+import sys
 from importlib.metadata import version
 from pathlib import Path
 
 import pytest
 
-from flows.demo_archive import first_files, later_files
+from flows.demo import command_again
 from storage.objects import open_store
 from tests.command import Command
+from tests.demo_zone import first_files, later_files
 
 NOW = "2026-08-07T10:00:00.123456789Z"
 
@@ -194,8 +197,15 @@ def test_numbers_agree_with_their_nouns(sessionmill: Command, zone: Path) -> Non
         (["verify", ""], "ZONE is empty"),
         (["check", "file:///nowhere/at/all.sf"], "file:///nowhere/at/all.sf: no such object"),
         (["assemble", "EMPTY"], "no sessions in "),
+        (["assemble", "ABOVE"], "its folders hold no landed files"),
+        (["verify", "ABOVE"], "its folders hold no landed files"),
+        (["export", "ABOVE", "--to", "ABOVE/_exports"], "its folders hold no landed files"),
+        (["run", "verify", "-p", "zone=ABOVE"], "its folders hold no landed files"),
+        (["run", "ingest", "-p", "zone=ABOVE"], "its folders hold no landed files"),
         (["verify", "EMPTY"], "no sessions in "),
         (["export", "EMPTY", "--to", "exports"], "no sessions in "),
+        (["usage", "EMPTY", "--to", "usage"], "no sessions in "),
+        (["run", "usage", "-p", "zone=EMPTY", "-p", "to=usage"], "no sessions in "),
         (["run", "verify", "-p", "zone=EMPTY"], "no sessions in "),
         (["run", "verify", "-p", "zone=ZONE", "-p", "to=x"], "there are: zone, sessions, shard_bytes, workers)"),
         (["run", "ingest", "-p", "zone=EMPTY"], "no sessions in "),
@@ -224,11 +234,12 @@ def test_wrong_use_is_said_in_a_sentence(
 ) -> None:
     (tmp_path / "empty").mkdir()
     (zone / "kite-festival" / "FILE").touch()
-    places = {"ZONE": str(zone), "EMPTY": str(tmp_path / "empty")}
-    done = sessionmill(*(re.sub("ZONE|EMPTY", lambda word: places[word[0]], argument) for argument in arguments))
+    places = {"ZONE": str(zone), "EMPTY": str(tmp_path / "empty"), "ABOVE": str(tmp_path)}
+    done = sessionmill(*(re.sub("ZONE|EMPTY|ABOVE", lambda word: places[word[0]], argument) for argument in arguments))
     assert done.code == 2
     assert sentence in done.err
     assert done.out == ""
+    assert not Path("usage").exists()
 
 
 def test_demo_that_is_refused_leaves_everything_as_it_was(sessionmill: Command, zone: Path) -> None:
@@ -287,12 +298,13 @@ def test_text_from_the_data_cannot_steer_a_terminal(sessionmill: Command, tmp_pa
 
 def test_failure_of_the_system_is_json_too(sessionmill: Command, zone: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*arguments: object, **options: object) -> None:
-        raise OSError(28, "No space left on device")
+        raise OSError(28, "No space left on device", "/srv/a")
 
     monkeypatch.setattr("flows.direct.assemble_session", full)
     done = sessionmill("assemble", zone, "--json")
     assert (done.code, done.json["error"]) == (3, "OSError")
-    assert "No space left on device" in done.err
+    assert done.json["message"] == "/srv/a: the system refused it: No space left on device"
+    assert done.json["message"] in done.err
 
 
 def test_session_whose_name_no_key_may_hold_is_told_so_once(sessionmill: Command, tmp_path: Path) -> None:
@@ -350,3 +362,21 @@ def test_session_is_named_by_its_folder_and_not_with_an_underscore_first(session
     (zone / "bicycle-repair").rename(zone / "_bicycle-repair")
     done = sessionmill("assemble", zone, "--json")
     assert [each["session"] for each in done.json["sessions"]] == ["bakery-orders", "renamed"]
+
+
+@pytest.mark.parametrize(
+    ("called", "shown"),
+    [("/env/bin/sessionmill", "/env/bin/sessionmill"), ("/code/flows/__main__.py", f"{sys.executable} -m flows")],
+)
+def test_demo_says_how_to_call_it_again(monkeypatch: pytest.MonkeyPatch, called: str, shown: str) -> None:
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.setattr(sys, "argv", [called, "demo"])
+    assert command_again() == shown
+
+
+def test_zone_whose_evidence_is_gone_is_still_one(sessionmill: Command, zone: Path) -> None:
+    assert sessionmill("assemble", zone).code == 0
+    for session in ("bakery-orders", "bicycle-repair", "kite-festival"):
+        for place in ("streams", "index"):
+            shutil.rmtree(zone / session / place)
+    assert sessionmill("verify", zone).code == 1

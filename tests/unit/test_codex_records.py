@@ -318,3 +318,12 @@ def test_members_of_other_types_stop_nothing(key: str, value: Any) -> None:
 def test_payloads_of_other_types_stop_nothing(kind: str, key: str, value: Any) -> None:
     for row in (item(kind, role="user", **{key: value}), event(kind, **{key: value})):
         assert len(read(meta(), started(), row)) == 3
+
+
+def test_line_nested_deeper_than_clients_do_is_kept_as_it_is_and_named() -> None:
+    deep = event("x", value=None)
+    for levels, reason in ((240, ""), (251, "the record is nested too deep to stand inside another")):
+        body = json.dumps(deep).replace("null", "[" * levels + '"]]]\\"{{{"' + "]" * levels).encode()
+        (_, found) = convert(meta(), body)
+        assert found.problem == reason
+        assert found.record.parts[0].k == ("unknown" if reason else "data")

@@ -11,10 +11,13 @@ from pydantic import BaseModel
 
 from flows import console
 from flows.__main__ import app
+from flows.agent_parameters import DueParameters
 from flows.export_summary import ExportParameters
 from flows.settings import Settings
 from flows.summary import IngestParameters
+from flows.usage_summary import UsageParameters
 from flows.verify_summary import VerifyParameters
+from tasks.agents.catalogue import read_spec
 
 ROOT = Path(__file__).parents[2]
 COMMANDS = (ROOT / "docs/commands.md").read_text()
@@ -68,7 +71,14 @@ def test_every_setting_and_its_variable_is_documented() -> None:
 
 
 @pytest.mark.parametrize(
-    ("flow", "parameters"), [("ingest", IngestParameters), ("verify", VerifyParameters), ("export", ExportParameters)]
+    ("flow", "parameters"),
+    [
+        ("ingest", IngestParameters),
+        ("verify", VerifyParameters),
+        ("export", ExportParameters),
+        ("usage", UsageParameters),
+        ("agents", DueParameters),
+    ],
 )
 def test_every_parameter_of_a_flow_is_documented(flow: str, parameters: type[BaseModel]) -> None:
     text = section(f"sessionmill run {flow}")
@@ -94,3 +104,35 @@ def test_links_between_the_documents_lead_somewhere(page: str) -> None:
     path = ROOT / page
     links = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", path.read_text())
     assert [link for link in links if not (path.parent / link).exists()] == []
+
+
+PAGES = [ROOT / "README.md", *sorted(ROOT.glob("docs/*.md"))]
+EXAMPLES = [line for page in PAGES for line in re.findall(r"^(?:[A-Z_]+=\S+ )*sessionmill .*$", page.read_text(), re.M)]
+
+
+def test_agents_of_the_examples_declare_the_variables_that_are_given() -> None:
+    runs = [line for line in EXAMPLES if "agent run agents/" in line]
+    assert len(runs) >= 3
+    for line in runs:
+        found = re.search(r"agent run (agents/\S+\.yaml)", line)
+        assert found, line
+        spec = read_spec(ROOT / found[1])
+        assert set(re.findall(r"--var (\w+)=", line)) <= set(spec.task.variables), line
+        assert spec.archive is not None or "--archive " in line, line
+
+
+def test_examples_leave_nothing_in_the_checkout_that_is_not_ignored() -> None:
+    places = re.compile(r"(?: --to | -o | --archive | -p (?:to|export_to|archive)=)(\S+)")
+    written = [place for line in EXAMPLES for place in places.findall(line.partition("  #")[0])]
+    written += [found[1] for line in EXAMPLES if (found := re.search(r"sessionmill (?:land|usage) \S+ (\S+)", line))]
+    kept = [place for place in written if not place.startswith(("sessionmill-demo/", "s3://", "~/", "--"))]
+    assert len(written) > 10
+    assert kept == []
+    assert "sessionmill-demo/" in (ROOT / ".gitignore").read_text().splitlines()
+    assert " sessionmill-demo " in (ROOT / "Makefile").read_text().partition("clean:\n")[2]
+
+
+def test_worker_of_the_readme_has_all_that_its_flows_need() -> None:
+    worker = README.partition("### On a schedule")[2].partition("prefect worker start")[0]
+    for name in ("ZONE", "SOURCES", "EXPORTS", "USAGE", "AGENTS_ARCHIVE"):
+        assert f"SESSIONMILL_{name}=" in worker

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from schemas.dsh import Event
 from schemas.dsh_rows import EventRow, SessionRow, StoredRows, read_rows
 from schemas.errors import LogEventRejected, LogRejected, LogUnsupported, ObjectMissing, StoreUnavailable
-from storage.dsh_sqlite import _APPLICATION_ID, _SCHEMAS, SessionDatabase
+from storage.dsh_sqlite import APPLICATION_ID, TABLES, SessionDatabase
 from tests.dsh_logs import answer, header, mark, numbered, turn, user
 
 SESSION = SessionRow("s", 0, 1_796_000_000_000, "/srv/proj", None, None, None, 0, None)
@@ -40,13 +40,13 @@ PACKED = EventRow(
 )
 
 
-def database(path: Path, schema: int, rows: Sequence[EventRow] = (), *, application: int = _APPLICATION_ID) -> Path:
+def database(path: Path, schema: int, rows: Sequence[EventRow] = (), *, application: int = APPLICATION_ID) -> Path:
     """A database of this schema with one session."""
     connection = sqlite3.connect(path, isolation_level=None)
     connection.execute(f"PRAGMA application_id = {application}")
     connection.execute(f"PRAGMA user_version = {schema}")
-    for name, columns in _SCHEMAS.get(schema, _SCHEMAS[17]).items():
-        connection.execute(f"CREATE TABLE {name} (\n  {columns}\n) STRICT")
+    for table in TABLES.get(schema, TABLES[17]):
+        connection.execute(table)
     preset = [] if schema == 13 else [SESSION.agent_preset]
     values = [*SESSION[:8], *preset, "5f0c", 1]
     connection.execute(f"INSERT INTO sessions VALUES ({','.join('?' * len(values))})", values)
@@ -202,7 +202,7 @@ def test_a_database_that_its_owner_holds_alone_is_to_be_tried_again(
     owner.close()
 
 
-@pytest.mark.parametrize(("schema", "application"), [(16, _APPLICATION_ID), (18, _APPLICATION_ID), (17, 0), (0, 0)])
+@pytest.mark.parametrize(("schema", "application"), [(16, APPLICATION_ID), (18, APPLICATION_ID), (17, 0), (0, 0)])
 def test_another_schema_is_refused(schema: int, application: int, tmp_path: Path) -> None:
     with pytest.raises(LogUnsupported, match="schema"):
         SessionDatabase(database(tmp_path / "sessions.db", schema, application=application))

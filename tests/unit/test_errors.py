@@ -10,6 +10,7 @@ import pytest
 from schemas import errors
 from schemas.errors import (
     AgentSessionRejected,
+    AgentSpecRejected,
     ChainRejected,
     ClaimUnbuildable,
     ConfigurationRejected,
@@ -23,6 +24,8 @@ from schemas.errors import (
     ObjectTooLarge,
     RejectedData,
     RoundRejected,
+    RunnerMissing,
+    RunRecordRejected,
     ServerUnavailable,
     SessionDataRejected,
     SessionmillError,
@@ -30,6 +33,7 @@ from schemas.errors import (
     StoreUnavailable,
     TerminalError,
     TransientError,
+    UsageRejected,
     WorkflowRejected,
     WrongUse,
 )
@@ -54,6 +58,9 @@ RAISED: list[SessionmillError] = [
     LogEventRejected("session.jsonl", 4, "envelope", "an unknown key"),
     AgentSessionRejected("messages.json", 2, "invalid_type", "content.1.argsBytes", "expected an integer"),
     WorkflowRejected("x.relavium.yaml", 3, "yaml", "", "not YAML"),
+    AgentSpecRejected("agents/a.yaml", "value_error", "limits.turns", "less than 1"),
+    RunnerMissing("codex", "the program codex is not there", "install it"),
+    RunRecordRejected("runs/a/r1/ended.json", None, "record", "status: missing"),
     ClaimUnbuildable("c1", 4, "sequence 12 is gone"),
 ]
 
@@ -99,7 +106,7 @@ def test_the_tree_drawn_in_the_docstring_holds_every_kind() -> None:
 
 
 def test_kinds_of_rejected_data_are_told_apart_by_type() -> None:
-    kinds = {SessionDataRejected, RoundRejected, ChainRejected, SessionRejected, LogRejected, FieldRejected}
-    assert set(RejectedData.__subclasses__()) == kinds
+    kinds = {SessionDataRejected, RoundRejected, ChainRejected, SessionRejected, LogRejected, UsageRejected}
+    assert set(RejectedData.__subclasses__()) == kinds | {FieldRejected, RunRecordRejected}
     assert set(LogRejected.__subclasses__()) == {LogUnsupported, LogEventRejected}
     assert set(FieldRejected.__subclasses__()) == {AgentSessionRejected, WorkflowRejected}

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from schemas.times import format_time
 from storage.objects import ObjectStore, open_store
 from storage.zone import Zone
 from tasks.export.batch import export_sessions
@@ -12,6 +13,9 @@ from tasks.export.manifest import read_manifest
 from tasks.export.outcome import ExportOptions, ExportOutcome
 from tests.claude_sessions import HOUR, START, assemble, land, person, says
 from tests.command import Command
+from tests.relavium_archive import land as land_relavium
+from tests.relavium_archive import put_pair
+from tests.relavium_sessions import message, record_value, said
 
 LATER = START + 100 * HOUR
 NAME = "s1.relavium.yaml"
@@ -131,10 +135,13 @@ def test_withheld_file_of_a_session_that_grew_is_not_warned_of(zone: Zone, expor
 def test_relaviums_own_session_is_warned_of_only_when_secrets_are_to_be_withheld(tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
     zone, exports = Zone(open_store(tmp_path / "other")), open_store(tmp_path / "exports")
-    land(zone, [person("PASSWORD=hunter2hunter2"), says("Done.")], dialect="relavium/1")
-    assemble(zone)
-    export(zone, exports)
-    grow(zone, person("and more"), seq=2)
+    messages = [message(0, "user", said("PASSWORD=hunter2hunter2")), message(1, "assistant", said("Done."))]
+    for updated in (START, LATER):  # the second time it has only just changed
+        put_pair(tmp_path / "source", record_value(id="s1", updatedAt=format_time(updated)), messages)
+        land_relavium(tmp_path / "source", zone)
+        assemble(zone)
+        if updated == START:
+            assert export(zone, exports).state == "written"
     assert export(zone, exports).file is None
     outcome = export(zone, exports, keep_secrets=False)
     assert outcome.file is not None

@@ -88,8 +88,58 @@ def test_export_lists_every_session_with_what_came_of_it(sessionmill: Command, z
     assert re.search(r"^done +1 +0 +written +done.relavium.yaml$", done.out, re.MULTILINE)
     assert "\nasked: its last turn has no final answer\n" in done.out
     assert "\nlanded: it has no rounds; run `sessionmill assemble` first\n" in done.out
-    assert done.out.endswith("3 sessions, 1 written, 0 unchanged, 2 not completed\n")
+    assert done.out.endswith("3 sessions, 1 written, 0 unchanged, 2 unfinished\n")
     assert sorted(path.name for path in Path("out").iterdir()) == ["done.relavium.yaml", "manifest.json"]
+
+
+def test_one_word_says_that_a_session_is_unfinished(sessionmill: Command, zone: Path) -> None:
+    shown = sessionmill("export", zone, "--to", "out", "--as-of", LATER)
+    assert re.search(r"^asked +0 +0 +unfinished", shown.out, re.MULTILINE)
+    found = sessionmill("export", zone, "--to", "out", "--as-of", LATER, "--json").json
+    assert found["sessions"][0]["state"] == "unfinished"
+
+
+def test_secrets_are_kept_or_withheld_and_not_both(sessionmill: Command, zone: Path) -> None:
+    done = sessionmill("export", zone, "--to", "out", "--keep-secrets", "--withhold-secrets")
+    assert (done.code, done.out) == (2, "")
+    assert "--keep-secrets and --withhold-secrets: give one of them" in done.err
+    assert not Path("out").exists()
+    for option, kept in (("--keep-secrets", "kept"), ("--withhold-secrets", "withheld")):
+        found = sessionmill("export", zone, "--to", "out", "--as-of", LATER, option, "--json").json
+        assert found["sessions"][1]["file"]["secrets"] == kept
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [("--as-of", "yesterday"), ("--completed-after", "soon")],
+)
+def test_what_is_wrong_with_an_option_is_said_under_its_name(
+    sessionmill: Command, zone: Path, option: str, value: str
+) -> None:
+    done = sessionmill("export", zone, "--to", "out", option, value)
+    assert done.err.startswith(f"sessionmill: {option}: '{value}' is no ")
+
+
+def test_rejected_session_names_its_rule_once(sessionmill: Command, zone: Path) -> None:
+    damage(open_store(zone), "done")
+    done = sessionmill("export", zone, "--to", "out", "--as-of", LATER)
+    assert done.code == 1
+    (line,) = (line for line in done.out.splitlines() if line.startswith("done: "))
+    rule = sessionmill("export", zone, "--to", "out", "--as-of", LATER, "--json").json["sessions"][1]["rule"]
+    assert line.count(f"{rule}: ") == 1
+
+
+def test_manifest_that_cannot_be_read_is_made_again_and_said(sessionmill: Command, zone: Path) -> None:
+    said = "manifest.json cannot be read, and is made again: it lists only what is exported from now on"
+    sessionmill("export", zone, "--to", "out", "--as-of", LATER)
+    whole = Path("out/manifest.json").read_bytes()
+    Path("out/manifest.json").write_bytes(whole[:-20])
+    assert f"\n{said}\n" in sessionmill("export", zone, "--to", "out", "--as-of", LATER).out
+    assert Path("out/manifest.json").read_bytes() == whole
+    Path("out/manifest.json").write_bytes(b"[]")
+    found = sessionmill("export", zone, "--to", "out", "--as-of", LATER, "--json").json
+    assert found["warnings"] == [said]
+    assert sessionmill("export", zone, "--to", "out", "--as-of", LATER, "--json").json["warnings"] == []
 
 
 def test_exports_among_the_zones_sessions_are_wrong_use(sessionmill: Command, zone: Path) -> None:
@@ -145,7 +195,7 @@ def test_export_names_a_bad_session_and_ends_with_exit_code_1(sessionmill: Comma
     damage(open_store(zone), "asked")
     done = sessionmill("export", zone, "--to", "out", "--as-of", LATER)
     assert done.code == 1
-    assert re.search(r"^asked: digest: ", done.out, re.MULTILINE)
+    assert re.search(r"^asked: asked/streams/main/\S+\.sd: digest: ", done.out, re.MULTILINE)
     assert Path("out/done.relavium.yaml").exists()
 
 

@@ -210,19 +210,6 @@ def test_secrets_are_withheld_and_counted_unless_asked(zone: Zone, exports: Obje
     assert KEY.encode() in exports.read("s1.relavium.yaml")
 
 
-def test_relaviums_own_sessions_are_exported_verbatim_unless_asked(zone: Zone, exports: ObjectStore) -> None:
-    land(zone, [person(f"use {KEY}"), says("Done.")], dialect="relavium/1")
-    assemble(zone)
-    (outcome,) = export(zone, exports)
-    assert outcome.file is not None
-    assert (outcome.file.secrets, outcome.file.agent) == ("kept", "relavium")
-    assert KEY.encode() in exports.read("s1.relavium.yaml")
-    (asked,) = export(zone, exports, keep_secrets=False)
-    assert asked.file is not None
-    assert asked.file.withheld == {"key": 1}
-    assert KEY.encode() not in exports.read("s1.relavium.yaml")
-
-
 def test_configured_agent_takes_the_sources_place(zone: Zone, exports: ObjectStore) -> None:
     completed(zone)
     export(zone, exports)

@@ -16,6 +16,7 @@ from tasks.export.agent_session import PLACEHOLDER_PROMPT, agent_session, kebab,
 from tasks.export.conversation import Conversation, read_conversation
 from tasks.export.exchanges import exchanges_of
 from tasks.export.turns import completed_turns, text_of
+from tasks.export.words import outcome_of
 from tests.claude_sessions import calls, conversation, land, note, person, result, says
 from tests.golden import GOLDEN, golden_cases
 
@@ -118,6 +119,23 @@ def test_outcome_of_a_failed_tool_is_told_by_its_result(zone: Zone, text: str, o
     (part,) = rows_of(found)[2].content
     assert isinstance(part, ToolResultPart)
     assert part.outcome == outcome
+
+
+@pytest.mark.parametrize(
+    ("source", "code", "outcome"),
+    [
+        ("deepseek-harness", "ABORTED", "cancelled"),
+        ("deepseek-harness", "ABORTED_BEFORE_DISPATCH", "cancelled"),
+        ("deepseek-harness", "TOOL_NOT_STARTED", "cancelled"),
+        ("deepseek-harness", "TOOL_OUTCOME_UNKNOWN", "error"),
+        ("deepseek-harness", "FS_NOT_FOUND", "error"),
+        ("claude-code", "ABORTED", "error"),
+    ],
+)
+def test_outcome_of_a_failed_tool_is_told_by_its_code_where_there_is_one(source: str, code: str, outcome: str) -> None:
+    data = Raw(b'{"error":{"name":"x","code":"%b"}}' % code.encode())
+    assert outcome_of(Part(k="result", of="t", failed=True, data=data), source) == outcome
+    assert outcome_of(Part(k="result", of="t", failed=True, data=Raw(b"[]")), source) == "error"
 
 
 @pytest.mark.parametrize(

@@ -5,11 +5,12 @@ import sys
 
 import pytest
 
-SLOW = {"prefect", "s3fs", "fsspec", "polars", "duckdb", "pyarrow", "botocore", "pydantic_settings"}
+SLOW = {"prefect", "s3fs", "fsspec", "polars", "duckdb", "pyarrow", "plotly", "botocore", "pydantic_settings"}
 
 
 @pytest.mark.parametrize(
-    "arguments", [["--help"], ["assemble", "--help"], ["land", "--help"], ["run", "ingest", "--help"]]
+    "arguments",
+    [["--help"], ["assemble", "--help"], ["land", "--help"], ["report", "--help"], ["run", "ingest", "--help"]],
 )
 def test_help_imports_nothing_slow(arguments: list[str]) -> None:
     script = (

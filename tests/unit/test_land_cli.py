@@ -73,7 +73,7 @@ def test_source_of_several_machines(sessionmill: Command, projects: Path, tmp_pa
     [
         (["--kind", "codes"], "none of auto, claude-code"),
         (["--now", "yesterday"], "is no time"),
-        (["--max-delta-bytes", "0"], "max_delta_bytes"),
+        (["--max-delta-bytes", "0"], "--max-delta-bytes"),
     ],
 )
 def test_wrong_options(sessionmill: Command, projects: Path, options: list[str], said: str) -> None:
@@ -90,3 +90,30 @@ def test_places_that_cannot_be_meant(sessionmill: Command, projects: Path, tmp_p
         done = sessionmill("land", tmp_path / "empty", "zone", *options)
         assert done.code == 2
         assert "no sessions of" in done.err
+
+
+@pytest.mark.parametrize("options", [[], ["--kind", "claude-code"]])
+def test_source_whose_sessions_have_all_been_deleted_is_no_wrong_use(
+    sessionmill: Command, projects: Path, options: list[str]
+) -> None:
+    assert sessionmill("land", projects, "zone").code == 0
+    (projects / "p" / f"{SESSION}.jsonl").unlink()
+    done = sessionmill("land", projects, "zone", *options, "--json")
+    assert (done.code, done.json["files"], done.json["kind"]) == (0, 0, "claude-code/1")
+    assert "source_gone" in Path(f"zone/{SESSION}/streams/main/transcript.cursor").read_text()
+    assert sessionmill("land", projects, "zone", *options).code == 0
+
+
+@pytest.mark.parametrize(
+    ("kind", "place"),
+    [("claude-code", "a folder `projects` with"), ("dsh", "DeepSeek Harness' `sessions`"), ("codex", "Codex'")],
+)
+def test_place_without_sessions_of_the_kind_is_told_what_it_should_hold(
+    sessionmill: Command, tmp_path: Path, kind: str, place: str
+) -> None:
+    (tmp_path / "empty").mkdir()
+    done = sessionmill("land", tmp_path / "empty", "zone", "--kind", kind)
+    assert done.code == 2
+    assert f"empty: no sessions of {kind} lie there; it should be, or hold, {place}" in done.err
+    assert done.err.count("empty: ") == 1
+    assert "check the place and --kind" in done.err

@@ -1,12 +1,12 @@
-"""Splitting objects and lists at the C decoder's speed gives what the lenient reader gives: the same values, the same
-refusals.
+"""Splitting and typing objects and lists at the C decoder's speed gives what the lenient reader gives: the same values,
+the same refusals.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import Any
+from typing import Annotated, Any
 from unittest import mock
 
 import msgspec
@@ -14,9 +14,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from schemas import _json_shapes, lenient_json
+from schemas import _json_shapes, _json_typed, lenient_json
 from schemas._json_text import _ESCAPES, _unescape, decode_string, split_object
-from schemas.lenient_json import UndecodableJSON, decode, elements, members
+from schemas.lenient_json import UndecodableJSON, decode, decode_split, elements, is_deeper_than, members
 
 
 class Inner(msgspec.Struct):
@@ -33,10 +33,31 @@ class Outer(msgspec.Struct, rename="camel"):
     flag: bool | None = None
 
 
+Bounded = Annotated[int, msgspec.Meta(ge=-(2**63), le=2**63 - 1)]
+
+
+class TypedInner(msgspec.Struct):
+    """Of the types that the C decoder reads alike, where `Inner` has an integer without bounds."""
+
+    kind: str = ""
+    count: Bounded = 0
+    more: list[str] | None = None
+
+
+class TypedOuter(msgspec.Struct, rename="camel"):
+    row_id: str = ""
+    inner: TypedInner | None = None
+    list_of: list[TypedInner] | None = None
+    raw: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
+    flag: bool | None = None
+
+
 KEYS = st.sampled_from(
     ["rowId", "ROWID", "inner", "Inner", "listOf", "raw", "flag", "kind", "\u212aind", "count", "more", "x"]
 )
-LEAVES = st.sampled_from(["null", "true", "1", "1.0", '"a"', '"\\ud800"', '""', '"\\u0041"', "[]", "{}", "-3"])
+LEAVES = st.sampled_from(
+    ["null", "true", "1", "1.0", "9223372036854775808", '"a"', '"\\ud800"', '""', '"\\u0041"', "[]", "{}", "-3"]
+)
 
 
 def objects(values: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
@@ -61,6 +82,7 @@ def outcome(call: Callable[[], Any]) -> object:
 def without_splitting(call: Callable[[], Any]) -> object:
     with (
         mock.patch.object(_json_shapes, "split_object", return_value=None),
+        mock.patch.object(_json_typed, "split_object", return_value=None),
         mock.patch.object(lenient_json, "split_object", return_value=None),
         mock.patch.object(lenient_json, "split_list", return_value=None),
     ):
@@ -76,14 +98,48 @@ def plain(value: Any) -> Any:
     return [plain(each) for each in value] if isinstance(value, list) else value
 
 
-@given(objects(VALUES))
-@example('{"inner":{"kind":"a"},"Inner":{"count":1}}')
-@example('{"inner":{"kind":"a"},"inner":null,"inner":{"count":1}}')
-@example('{"\\u0069nner":{"kind":"a","kind":"b"}}')
-def test_objects_are_read_alike(text: str) -> None:
+@pytest.mark.parametrize("kind", [Outer, TypedOuter])
+@given(text=objects(VALUES))
+@example(text='{"inner":{"kind":"a"},"Inner":{"count":1}}')
+@example(text='{"inner":{"kind":"a"},"inner":null,"inner":{"count":1}}')
+@example(text='{"\\u0069nner":{"kind":"a","kind":"b"}}')
+@example(text='{"rowId":"a","inner":{"kind":"b","count":1},"listOf":[{"count":2},{}],"x":[{"kind":1,"kind":2}]}')
+@example(text='{"listOf":[{"kind":"a","Kind":"b"}]}')
+@example(text='{"count":9223372036854775808,"inner":{"count":-9223372036854775808}}')
+@example(text='{"inner":{"count":9223372036854775808}}')
+def test_objects_are_read_alike(kind: type[msgspec.Struct], text: str) -> None:
     data = text.encode()
-    assert outcome(lambda: plain(decode(data, Outer))) == without_splitting(lambda: plain(decode(data, Outer)))
+    assert outcome(lambda: plain(decode(data, kind))) == without_splitting(lambda: plain(decode(data, kind)))
     assert list(members(data)) == without_splitting(lambda: list(members(data)))
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "typed"),
+    [
+        (TypedOuter, '{"rowId":"a","inner":{"count":1},"listOf":[{"kind":"b"}],"new":{"Kind":1}}', True),
+        (TypedOuter, '{"rowId":"a","flag":null}\r', True),
+        (Outer, '{"rowId":"a"}', False),
+        (TypedOuter, '{"rowId":"a","rowId":"b"}', False),
+        (TypedOuter, '{"rowID":"a"}', False),
+        (TypedOuter, '{"rowId":null}', False),
+        (TypedOuter, '{"inner":{"Kind":"a"}}', False),
+        (TypedOuter, '{"listOf":[{"kind":"a","kind":"b"}]}', False),
+    ],
+)
+def test_only_what_cannot_be_read_otherwise_is_read_typed(kind: type[msgspec.Struct], text: str, typed: bool) -> None:
+    value, members = decode_split(text.encode(), kind)
+    assert (members is not None) == typed
+    assert plain(value) == without_splitting(lambda: plain(decode(text.encode(), kind)))
+
+
+@given(
+    st.lists(st.sampled_from([b"[", b"]", b"{", b"}", b'"', b"\\", b"a", b":", b",", b" "]), max_size=30).map(b"".join)
+)
+def test_depth_of_a_list_is_that_of_its_brackets_outside_strings(text: bytes) -> None:
+    string = json.dumps(text.decode()).encode()
+    for depth in range(1, 5):
+        nested = b"[" * depth + string + b"," + string + b"]" * depth
+        assert [is_deeper_than(limit, nested) for limit in range(6)] == [depth > limit for limit in range(6)]
 
 
 @given(st.lists(VALUES, max_size=5).map(lambda found: "[" + " , ".join(found) + "]"))

@@ -14,7 +14,14 @@ from pathlib import Path
 
 import pytest
 
-from schemas.errors import ConfigurationRejected, KeyRefused, ObjectExists, ObjectMissing, ObjectTooLarge
+from schemas.errors import (
+    ConfigurationRejected,
+    KeyRefused,
+    ObjectExists,
+    ObjectMissing,
+    ObjectTooLarge,
+    StoreUnavailable,
+)
 from storage.local import LocalStore
 from storage.objects import StoreSettings, open_store
 from tests.store_behaviour import StoreBehaviour
@@ -53,6 +60,49 @@ def test_nothing_is_left_beside_what_was_written(store: LocalStore, root: Path) 
     with pytest.raises(ObjectExists):
         store.create("s/x", b"3")
     assert sorted(os.listdir(root / "s")) == ["x", "y"]
+
+
+def test_what_a_killed_writer_left_goes_a_day_later(store: LocalStore, root: Path) -> None:
+    (root / "s").mkdir(parents=True)
+    day = 24 * 3600
+    ages = {
+        f".tmp-17-{'a' * 16}": day + 60,
+        f".tmp-18-{'b' * 16}": day - 60,  # somebody may be writing it
+        f".tmp-19-{'c' * 15}": 9 * day,  # another program's
+        ".tmp-state": 9 * day,
+        "x.tmp": 9 * day,
+    }
+    for name, age in ages.items():
+        (root / "s" / name).write_bytes(b"half")
+        then = time.time() - age
+        os.utime(root / "s" / name, (then, then))
+    (root / "s" / f".tmp-20-{'d' * 16}").symlink_to("nowhere")
+    (root / "s" / f".tmp-21-{'e' * 16}").mkdir()
+    LocalStore(str(root)).list("")
+    assert len(list((root / "s").iterdir())) == 7  # reading removes nothing
+    store.create("s/x", b"1")
+    left = sorted([*ages, f".tmp-20-{'d' * 16}", f".tmp-21-{'e' * 16}"])
+    left.remove(f".tmp-17-{'a' * 16}")
+    assert sorted(os.listdir(root / "s")) == [*left[:-1], "x", "x.tmp"]
+    store.replace("other/y", b"1")
+    assert sorted(os.listdir(root / "other")) == ["y"]
+
+
+def test_writer_whose_file_was_swept_fails_as_the_store_and_may_try_again(
+    store: LocalStore, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    link = os.link
+
+    def swept(temporary: str, path: str) -> None:
+        os.unlink(temporary)
+        link(temporary, path)
+
+    monkeypatch.setattr(os, "link", swept)
+    with pytest.raises(StoreUnavailable):
+        store.create("s/x", b"1")
+    monkeypatch.undo()
+    store.create("s/x", b"1")
+    assert store.read("s/x") == b"1"
 
 
 def test_file_system_without_hard_links_still_creates_once(

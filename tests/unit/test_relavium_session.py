@@ -9,6 +9,7 @@ import pytest
 from schemas.errors import AgentSessionRejected
 from schemas.relavium import parse_messages, parse_record, read_messages, read_record
 from schemas.relavium_agent import Agent, authored_problems
+from schemas.relavium_json import read_json
 from tests.relavium_sessions import AGENT, CONTEXT, call, message, record, record_value, result, said
 
 HANDLE = {"kind": "handle", "ref": f"media://sha256-{'0' * 64}"}
@@ -55,6 +56,13 @@ def test_an_integer_is_any_number_without_a_fraction(number: float) -> None:
 @pytest.mark.parametrize("value", [True, "1", 1.5, -1, float("inf")])
 def test_what_is_no_natural_number_is_refused(value: object) -> None:
     assert refusal(record_value(totalCostMicrocents=value))[2] == "totalCostMicrocents"
+
+
+@pytest.mark.parametrize("digits", [309, 310, 400, 401, 5000])
+@pytest.mark.parametrize("sign", ["", "-"])
+def test_an_integer_of_any_length_is_read_as_a_double(digits: int, sign: str) -> None:
+    value = read_json(f"{sign}{'9' * digits}".encode(), name="f")
+    assert value == float(f"{sign}inf")
 
 
 @pytest.mark.parametrize(

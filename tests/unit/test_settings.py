@@ -94,3 +94,15 @@ def test_store_is_reached_as_configured(folder: Path) -> None:
     (folder / "sessionmill.yaml").write_text("s3_endpoint_url: http://127.0.0.1:8333\nmax_object_bytes: 1000\n")
     store = load_settings().store()
     assert (store.endpoint_url, store.region, store.max_object_bytes) == ("http://127.0.0.1:8333", None, 1000)
+
+
+def test_what_is_wrong_with_an_option_is_said_under_its_name(folder: Path) -> None:
+    (folder / "sessionmill.yaml").write_text("shard_bytes: 0\n")
+    with pytest.raises(ConfigurationRejected) as refused:
+        load_settings(max_delta_bytes=0, completed_after="soon")
+    assert set(str(refused.value).split("; ")) == {
+        "configuration: shard_bytes: the value is less than 1",
+        "--max-delta-bytes: the value is less than 1",
+        "--completed-after: 'soon' is no length of time",
+        "write it as 1h, 90m or 1h30m",
+    }

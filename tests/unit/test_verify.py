@@ -17,6 +17,7 @@ from schemas.session_flow import NodeFacts, Ref, build_round, encode_facts
 from storage.objects import StoreSettings, open_store
 from storage.zone import Zone
 from tasks.verify import Problem, SessionVerification, verifiable, verify_session
+from tasks.verify.rounds import check_claims
 from tests.golden import golden_cases
 from tests.small_zone import SESSION, land, landed_bytes, landed_key, lines, publish, round_bytes, small_zone
 
@@ -213,6 +214,30 @@ class TestDamagedChain:
         (problem,) = verify_session(sound, SESSION).problems
         assert (problem.rule, problem.detail) == ("missing_round", "rounds 1 to 2 are missing before round 3")
 
+    @pytest.mark.parametrize(
+        ("gone", "claim", "which"),
+        [([3], 3, "round 3"), ([2, 3], 2, "rounds 2 to 3"), ([1, 2, 3], 1, "rounds 1 to 3")],
+    )
+    def test_newest_rounds_that_are_gone_are_known_by_their_claims(
+        self, sound: Zone, gone: list[int], claim: int, which: str
+    ) -> None:
+        for number in gone:
+            sound.store.delete(f"_conversations/{SESSION}/rounds/{round_name(sound, number)}")
+        (problem,) = verify_session(sound, SESSION).problems
+        assert problem.file == f"_conversations/{SESSION}/rounds/r{claim:06d}.claim"
+        assert problem.rule == "missing_round"
+        assert problem.detail.startswith(f"{which} claimed, and not there; ")
+
+    def test_a_claim_that_is_fulfilled_while_the_chain_is_read_is_no_problem(self, sound: Zone) -> None:
+        chain = sound.chain(SESSION)
+        newest = chain.rounds()[2]
+        data = chain.read(newest)
+        sound.store.delete(newest.key)
+        rounds, claimed = chain.rounds_and_claims()
+        assert claimed == [3]
+        sound.store.create(newest.key, data)
+        assert check_claims(chain, rounds, claimed) == []
+
     def test_damaged_round_is_named_once_and_the_next_starts_anew(self, sound: Zone) -> None:
         second = sound.chain(SESSION).rounds()[1]
         sound.store.replace(second.key, sound.store.read(second.key).replace(b'"session/n"', b'"session/m"'))
@@ -272,7 +297,7 @@ class TestDamagedChain:
         assert found(sound) == [(forged, None, field)]
 
     def test_claims_and_foreign_files_are_left_alone(self, sound: Zone) -> None:
-        for foreign in ("r000004.claim", "notes.txt", "r4-x.sf"):
+        for foreign in ("r4.claim", "notes.txt", "r4-x.sf"):
             sound.store.create(f"_conversations/{SESSION}/rounds/{foreign}", b"anything")
         assert found(sound) == []
 

@@ -45,6 +45,20 @@ def test_landed_files_are_in_sequence_order_across_folders(zone: Zone) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("name", "prefix"),
+    [
+        ("transcript_019bd9fd-1300-704f-8a4f-51d0c0e78bc1-20260807T090100.500000000Z-000001.sd",) * 2,
+        ("transcript~2-20260807T090100.500000000Z-000001.sd", "transcript~2"),
+        ("transcript-x-000001.sd", "transcript"),
+        ("transcript-000001.sd", "transcript"),
+    ],
+)
+def test_prefix_of_a_landed_file_is_what_stands_before_its_time(zone: Zone, name: str, prefix: str) -> None:
+    put(zone, f"s/streams/main/{name}")
+    assert [ref.prefix for ref in zone.landed_files("s")] == [prefix.partition("-20260807")[0]]
+
+
 def test_files_of_one_sequence_keep_the_order_of_the_walk(zone: Zone) -> None:
     put(zone, "s/runs/a/journal-x-000001.sd", "s/streams/b/meta-x-000001.sd", "s/streams/a-b/meta-x-000001.sd")
     put(zone, "s/streams/a/transcript-x-000001.sd", "s/streams/a/meta-x-000001.sd")

@@ -5,7 +5,7 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.ingest.shards import MOST_SHARDS, plan_shards
+from tasks.shards.plan import MOST_SHARDS, plan_shards
 
 sizes = st.dictionaries(st.text(max_size=6), st.integers(0, 10_000), max_size=300)
 

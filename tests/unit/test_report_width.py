@@ -1,0 +1,101 @@
+"""`sessionmill report` on terminals of several widths: what does not fit goes column by column, and is named."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import re
+import struct
+import subprocess
+import sys
+import termios
+import threading
+from pathlib import Path
+
+import pytest
+
+from storage.local import LocalStore
+from storage.objects import StoreSettings
+from tests.usage_rows import call, write_calls
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def usage(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("usage")
+    tokens = {"input_uncached": 1_234_567, "cache_read": 123_456_789, "cache_write_5m": 2_345_678, "output": 3_456_789}
+    rows = [call("a", model="m" * 20, session_id="s" * 36, project="/home/ada/work/app", **tokens)]
+    write_calls(LocalStore(str(folder), StoreSettings()), rows)
+    return folder
+
+
+def on_terminal(width: int, *arguments: str) -> list[str]:
+    """The lines that the command prints on a terminal of this width, without its colours."""
+    ours, its = pty.openpty()
+    fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", 50, width, 0, 0))
+    read: list[bytes] = []
+
+    def listen() -> None:
+        try:
+            while piece := os.read(ours, 1 << 16):
+                read.append(piece)
+        except OSError:  # how a terminal ends that nobody has open any more
+            return
+
+    listener = threading.Thread(target=listen)
+    listener.start()
+    environment = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
+    done = subprocess.run(
+        [sys.executable, "-m", "flows", "report", *arguments],
+        stdout=its,
+        stderr=subprocess.PIPE,
+        env=environment | {"TERM": "xterm", "NO_COLOR": "1"},
+        cwd=ROOT,
+        check=False,
+    )
+    os.close(its)
+    listener.join()
+    os.close(ours)
+    assert done.returncode == 0, done.stderr
+    return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", b"".join(read).decode()).splitlines()
+
+
+@pytest.mark.parametrize(
+    ("width", "left_out"),
+    [
+        (160, ""),
+        (120, "Own, Input"),
+        (100, "Own, Input, Cache write, Output"),
+        (80, "Own, Input, Cache write, Output, Cache read"),
+    ],
+)
+def test_a_table_leaves_out_no_more_columns_than_it_must_and_names_them(usage: Path, width: int, left_out: str) -> None:
+    lines = on_terminal(width, str(usage), "--table", "models")
+    (head,) = (line for line in lines if line.strip().startswith("Model "))
+    found = re.split(r" {2,}", head.strip())
+    columns = [
+        "Calls",
+        "Input",
+        "Cache write",
+        "Cache read",
+        "Output",
+        "Tokens",
+        "Own",
+        "Delegated",
+        "Cost",
+        "No price",
+    ]
+    assert found == ["Model", *(column for column in columns if column not in left_out.split(", "))]
+    said = " ".join(" ".join(lines).split())
+    note = f"Left out for want of width: {left_out}. A wider terminal, a pipe or --json has them."
+    assert (note in said) == bool(left_out)
+    assert max(map(len, lines)) <= width
+
+
+def test_a_session_keeps_its_project_where_there_is_room(usage: Path) -> None:
+    (head,) = (line for line in on_terminal(140, str(usage), "--table", "sessions") if "Session " in line)
+    assert "Project" in head
+    (head,) = (line for line in on_terminal(80, str(usage), "--table", "sessions") if "Session " in line)
+    assert "Project" not in head
