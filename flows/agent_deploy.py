@@ -13,6 +13,7 @@ from typing import Any
 
 import typer
 
+from flows.agent_limits import limits_of, set_limits
 from flows.console import DONE, columns, write_json
 from flows.run import server_failures
 from flows.settings import CONFIG_VARIABLE, DEFAULT_FILE, load_settings
@@ -76,8 +77,6 @@ async def _deploy(wanted: list[tuple[Path, AgentSpec]], pool: str, archive: str 
     from prefect.client.schemas.schedules import CronSchedule
     from prefect.exceptions import ObjectNotFound
 
-    from flows.agents import limit_names
-
     settings = load_settings()
     rows = []
     async with get_client() as client:
@@ -90,8 +89,7 @@ async def _deploy(wanted: list[tuple[Path, AgentSpec]], pool: str, archive: str 
         if found.type != "process":
             raise WrongUse(f"--pool: {pool} is of type {found.type}; agents need a folder and programs: type process")
         for path, spec in wanted:
-            for name, limit in zip(limit_names(spec), (spec.concurrency, settings.agents_per_provider), strict=True):
-                await client.upsert_global_concurrency_limit_by_name(name, limit)
+            await set_limits(client, limits_of(spec, settings))
             flow: Any = await Flow.afrom_source(source=ROOT, entrypoint=ENTRYPOINT)
             schedule = spec.schedule
             await flow.adeploy(

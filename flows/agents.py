@@ -13,7 +13,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from httpx import HTTPStatusError
 from prefect import flow, get_client
 from prefect.artifacts import acreate_markdown_artifact
 from prefect.client.schemas.objects import State, StateType
@@ -22,6 +21,7 @@ from prefect.context import FlowRunContext
 from prefect.logging import get_run_logger
 from prefect.states import Completed, Failed
 
+from flows.agent_limits import limits_of, set_limits
 from flows.agent_parameters import AgentParameters, AgentPlace, DueParameters, open_place
 from flows.agent_secrets import secrets_of
 from flows.agent_summary import DueRun, DueSummary
@@ -43,7 +43,7 @@ from tasks.agents.run import RunContext
 from tasks.agents.settle import Settled, settle
 from tasks.agents.task import agent_session
 
-__all__ = ["limit_names", "run_agent", "run_due_agents"]
+__all__ = ["run_agent", "run_due_agents"]
 
 LEASE_SECONDS = 60
 """How long a slot stays taken after its run's process was killed."""
@@ -88,6 +88,9 @@ async def run_due_agents(parameters: DueParameters) -> State[Any]:
 
 def _due_run(spec: AgentSpec, ended: State[Any] | BaseException) -> DueRun:
     if isinstance(ended, BaseException):
+        # The summary has room for a sentence; where it came from is for whoever has to mend it.
+        where = None if isinstance(ended, SessionmillError) else ended
+        get_run_logger().error("%s: %s", spec.name, ended, exc_info=where)
         return DueRun(agent=spec.name, said=str(ended), good=False)
     return DueRun(agent=spec.name, said=str(ended.message), good=ended.is_completed())
 
@@ -167,21 +170,11 @@ def _settle_closed(place: AgentPlace, run_id: str) -> None:
 @asynccontextmanager
 async def _slots(spec: AgentSpec, settings: Settings) -> AsyncIterator[None]:
     """A place among the runs of this agent and of its provider; both limits are set as configured now."""
-    limits = dict(zip(limit_names(spec), (spec.concurrency, settings.agents_per_provider), strict=True))
+    limits = limits_of(spec, settings)
     async with get_client() as client:
-        for name, limit in limits.items():
-            try:
-                await client.upsert_global_concurrency_limit_by_name(name, limit)
-            except HTTPStatusError:
-                # Another run made the limit between the server's looking and making: it is there to be set now.
-                await client.upsert_global_concurrency_limit_by_name(name, limit)
+        await set_limits(client, limits)
     async with concurrency(list(limits), occupy=1, lease_duration=LEASE_SECONDS, strict=True):
         yield
-
-
-def limit_names(spec: AgentSpec) -> tuple[str, str]:
-    """The Prefect server's names of an agent's limit and its provider's."""
-    return f"sessionmill-agent-{spec.name}", f"sessionmill-provider-{spec.agent.provider}"
 
 
 async def _show(place: AgentPlace, settled: Settled) -> None:

@@ -194,6 +194,29 @@ def test_due_agents_run_once_each_and_a_bad_file_stops_none(
     gc.collect()  # what is left open is noticed here, and not in another test
 
 
+# Prefect's own client leaves sockets to the garbage collector.
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_runs_that_begin_at_once_set_the_same_limits(prefect_api: str) -> None:
+    from prefect import get_client
+
+    from flows.agent_limits import set_limits
+
+    names = [f"at-once-{number}" for number in range(8)]
+
+    async def set_all() -> None:
+        async with get_client() as client:
+            await set_limits(client, dict.fromkeys(names, 3))
+
+    async def at_once() -> list[int]:
+        await asyncio.gather(*(set_all() for _ in range(6)))
+        async with get_client() as client:
+            return [(await client.read_global_concurrency_limit_by_name(name)).limit for name in names]
+
+    assert asyncio.run(at_once()) == [3] * len(names)
+    gc.collect()
+
+
 @pytest.mark.parametrize(
     ("archive", "spec", "said"),
     [
