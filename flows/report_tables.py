@@ -47,17 +47,18 @@ def print_tables(report: UsageReport, tables: Sequence[str], limit: int) -> None
         sys.stdout.reconfigure(errors="backslashreplace")
     console = Console(highlight=False, width=None if sys.stdout.isatty() else _UNLIMITED)
     calls = bool(report.totals.all.calls)
-    left_out: list[str] = []
+    left_out: dict[str, list[str]] = {}
     for name in tables:
         if name == "agents" and report.agents:
-            left_out += _print(console, partial(agents_table, report, limit), AGENT_COLUMNS, AGENT_COLUMNS_LEFT_OUT)
+            make = partial(agents_table, report, limit)
+            left_out[name] = _print(console, make, AGENT_COLUMNS, AGENT_COLUMNS_LEFT_OUT)
         elif name != "agents" and calls:
             columns = ("Project", *_COLUMNS) if name == "sessions" else _COLUMNS
-            left_out += _print(console, partial(_table, report, name, limit), columns, _LEFT_OUT)
+            left_out[name] = _print(console, partial(_table, report, name, limit), columns, _LEFT_OUT)
     if calls and tuple(tables) != ("agents",):
         console.print(_coverage(report, limit))
-    if left_out:
-        names = ", ".join(dict.fromkeys(left_out))
+    if any(left_out.values()):
+        names = _left_out(left_out)
         console.print(Text(f"Left out for want of width: {names}. A wider terminal, a pipe or --json has them."))
     console.print(Text(sentence(report)))
 
@@ -78,6 +79,16 @@ def _calls_sentence(report: UsageReport) -> str:
         f"{counted(everything.calls, 'call')} {when} (time zone {scope.zone}): "
         f"{compact(everything.total)} tokens, {_cost(report, everything)}{gap}."
     )
+
+
+def _left_out(columns: dict[str, list[str]]) -> str:
+    """The columns that tables do without; which table stands beside them where it matters."""
+    alike: dict[tuple[str, ...], list[str]] = {}
+    for table, names in columns.items():
+        alike.setdefault(tuple(names), []).append(table)
+    if len(alike) == 1:
+        return ", ".join(*alike)
+    return "; ".join(f"{', '.join(names)} ({', '.join(tables)})" for names, tables in alike.items() if names)
 
 
 def _print(

@@ -27,12 +27,14 @@ TABLES = (*CALL_TABLES, "agents")
 
 @dataclass(frozen=True, slots=True)
 class UsageReport:
-    """What a dataset says within `scope`. `totals` has no key; its `models` are all models, dearest first.
+    """What a dataset says within `scope`. `totals` has no key; its `models` are all models, dearest first. The keys of
+    `weekly`, which is no table but what the page draws of many days, are Mondays.
     `agents` are lines of headless runs, and `runs` is all of these."""
 
     scope: Scope
     totals: Line
     daily: tuple[Line, ...]
+    weekly: tuple[Line, ...]
     monthly: tuple[Line, ...]
     models: tuple[Line, ...]
     projects: tuple[Line, ...]
@@ -58,6 +60,7 @@ def report_of(condensed: pl.DataFrame, scope: Scope, runs: pl.DataFrame | None =
         scope=scope,
         totals=totals[0] if totals else Line(None, NONE, NONE),
         daily=_lines(calls, "day"),
+        weekly=_lines(calls.with_columns(monday=pl.col("day").dt.truncate("1w")), "monday"),
         monthly=_lines(calls.with_columns(month=pl.col("day").dt.strftime("%Y-%m")), "month"),
         models=_dearest_first(_lines(calls, "model")),
         projects=_dearest_first(_lines(calls, "project")),

@@ -321,6 +321,18 @@ def test_years_are_drawn_by_month(browser: chromium.Browser, tmp_path: Path) -> 
     assert opened.evaluate("document.querySelector('#cost-by-day .bars path').getBoundingClientRect().width > 5")
 
 
+def test_months_are_drawn_by_week(browser: chromium.Browser, tmp_path: Path) -> None:
+    rows = [
+        call(str(number), call_time=NOON.replace(month=1, day=1) + timedelta(days=number), cost_microusd=10**6)
+        for number in range(350)
+    ]
+    opened = drawn(browser, page(tmp_path, rows))
+    # The first of January 2026 is a Thursday.
+    assert bars(opened, "cost-by-day") == [[4.0] + [7.0] * 49 + [3.0]]
+    assert opened.evaluate("document.querySelector('h2').textContent") == "Cost per week, by model"
+    assert opened.evaluate("document.querySelector('#cost-by-day .bars path').getBoundingClientRect().width > 5")
+
+
 def test_browser_that_cannot_draw_shows_the_tables(browser: chromium.Browser, tmp_path: Path) -> None:
     without = browser.ask("Page.addScriptToEvaluateOnNewDocument", {"source": "delete window.TextDecoder"})
     try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from html.parser import HTMLParser
 from itertools import groupby, pairwise
 from pathlib import Path
@@ -34,6 +34,7 @@ from tasks.report.figures import (
     shortened,
 )
 from tasks.report.page import page_of
+from tasks.report.page.charts import Step, share_over_time
 from tasks.report.page.head import headline
 from tests.usage_rows import NOON, Row, call, sample_calls, write_calls
 
@@ -171,6 +172,52 @@ def test_days_at_the_ends_of_the_calendar_are_days() -> None:
     assert b"Cost per day, by model" in page_of(report(rows[1]))
 
 
+def test_weeks_begin_on_mondays_of_the_zone() -> None:
+    # A Sunday evening in California is a Monday morning in London.
+    found = report(call("a", call_time=at("2026-03-09T05:00")), call("b", call_time=at("2026-03-15T12:00")))
+    assert keys(found.weekly) == [date(2026, 3, 9)]
+    found = report(call("a", call_time=at("2026-03-09T05:00")), zone="America/Los_Angeles")
+    assert (keys(found.daily), keys(found.weekly)) == ([date(2026, 3, 8)], [date(2026, 3, 2)])
+
+
+@pytest.mark.parametrize(("days", "step"), [(124, "day"), (125, "week"), (800, "week"), (801, "month")])
+def test_a_page_draws_no_more_bars_than_can_be_told_apart(days: int, step: str) -> None:
+    first = at("2024-01-03T12:00")
+    found = report(call("a", call_time=first), call("b", call_time=first + timedelta(days=days - 1)))
+    page = page_of(found)
+    for title in (b"Cost per %s, by model", b"Tokens per %s, by kind", b"Share of input read from cache, per %s"):
+        assert title % step.encode() in page
+
+
+@pytest.mark.parametrize(
+    ("step", "days", "drawn"),
+    [
+        ("day", ["2026-02-27", "2026-02-28", "2026-03-01"], ["27", "28", "01"]),
+        ("day", ["2026-02-27", "2026-03-01", "2026-03-09"], ["27", "28-", "01", "02-", "09"]),
+        ("week", ["2026-12-21", "2026-12-28", "2027-01-04", "2027-01-18"], ["21", "28", "04", "11-", "18"]),
+        (
+            "month",
+            ["2026-11-01", "2026-12-01", "2027-01-01", "2027-03-01"],
+            ["11-01", "12-01", "01-01", "02-01-", "03-01"],
+        ),
+    ],
+)
+def test_a_share_is_joined_to_that_of_the_next_step_and_no_other(step: Step, days: list[str], drawn: list[str]) -> None:
+    chart = share_over_time("x", [date.fromisoformat(day) for day in days], step, [0.5] * len(days), "Share")
+    (line,) = chart["data"]
+    points = [
+        day[-len(text.rstrip("-")) :] + ("" if value else "-")
+        for day, value, text in zip(line["x"], line["y"], drawn, strict=True)
+    ]
+    assert points == drawn
+
+
+def test_a_share_that_nothing_joins_has_a_mark_of_its_own() -> None:
+    days = [date(2026, 3, 1) + timedelta(days=number) for number in range(70) if number != 68]
+    (line,) = share_over_time("x", days, "day", [0.5] * 69, "Share")["data"]
+    assert line["marker"]["size"] == [0] * 68 + [0, 6]
+
+
 @pytest.mark.parametrize("zone", ["UTC", "Asia/Kolkata", "America/Los_Angeles"])
 def test_times_beyond_the_calendar_count_at_its_ends(zone: str) -> None:
     ends = [call("a", call_time=at("0001-01-01T00:00")), call("b", call_time=at("9999-12-31T23:59"))]
@@ -229,7 +276,7 @@ def test_models_are_dearest_first_and_unknown_costs_last() -> None:
 
 def test_sub_agents_of_a_session_are_delegated_in_every_table() -> None:
     found = report(call("a", cost_microusd=5), call("b", is_subagent=True, stream_id="agent-1", cost_microusd=3))
-    for table in (found.daily, found.monthly, found.models, found.projects, found.sessions):
+    for table in (found.daily, found.weekly, found.monthly, found.models, found.projects, found.sessions):
         (line,) = table
         assert (line.own.cost_microusd, line.delegated.cost_microusd, line.all.cost_microusd) == (5, 3, 8)
 
@@ -285,7 +332,7 @@ def test_session_has_the_project_of_its_own_newest_call() -> None:
 def test_every_table_adds_up_to_the_totals_however_the_rows_were_parted(cuts: list[int], zone: str) -> None:
     rows = SAMPLE
     whole = report(*rows, zone=zone)
-    for table in (whole.daily, whole.monthly, whole.models, whole.projects, whole.sessions):
+    for table in (whole.daily, whole.weekly, whole.monthly, whole.models, whole.projects, whole.sessions):
         assert sum((line.all for line in table), Amounts()) == whole.totals.all
         assert sum((line.delegated for line in table), Amounts()) == whole.totals.delegated
         for line in table:
@@ -305,7 +352,7 @@ SAMPLE = sample_calls(days=3, sessions_a_day=2)[:60]
 
 def test_no_rows_give_an_empty_report() -> None:
     empty = report_of(merge([]), Scope())
-    assert empty == UsageReport(Scope(), Line(None, Amounts(), Amounts()), (), (), (), (), (), ())
+    assert empty == UsageReport(Scope(), Line(None, Amounts(), Amounts()), (), (), (), (), (), (), ())
     assert empty.totals.all.cost_microusd == 0
 
 

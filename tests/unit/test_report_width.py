@@ -15,9 +15,11 @@ from pathlib import Path
 
 import pytest
 
+from flows.report_agents import AGENT_COLUMNS
 from storage.local import LocalStore
 from storage.objects import StoreSettings
-from tests.usage_rows import call, write_calls
+from storage.usage_dataset import write_run
+from tests.usage_rows import call, headless_run, write_calls
 
 ROOT = Path(__file__).parents[2]
 
@@ -27,7 +29,10 @@ def usage(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("usage")
     tokens = {"input_uncached": 1_234_567, "cache_read": 123_456_789, "cache_write_5m": 2_345_678, "output": 3_456_789}
     rows = [call("a", model="m" * 20, session_id="s" * 36, project="/home/ada/work/app", **tokens)]
-    write_calls(LocalStore(str(folder), StoreSettings()), rows)
+    store = LocalStore(str(folder), StoreSettings())
+    write_calls(store, rows)
+    tokens["cache_write"] = tokens.pop("cache_write_5m")
+    write_run(store, headless_run(agent="nightly-review", turns=1_234, **tokens))
     return folder
 
 
@@ -92,6 +97,33 @@ def test_a_table_leaves_out_no_more_columns_than_it_must_and_names_them(usage: P
     note = f"Left out for want of width: {left_out}. A wider terminal, a pipe or --json has them."
     assert (note in said) == bool(left_out)
     assert max(map(len, lines)) <= width
+
+
+@pytest.mark.parametrize(
+    ("width", "left_out"),
+    [
+        (160, ""),
+        (112, "Turns, Input, Cache write"),
+        (100, "Turns, Input, Cache write, Output"),
+        (60, "Turns, Input, Cache write, Output, Cache read, Not completed"),
+    ],
+)
+def test_a_table_of_agents_leaves_out_no_more_columns_than_it_must(usage: Path, width: int, left_out: str) -> None:
+    lines = on_terminal(width, str(usage), "--table", "agents")
+    (head,) = (line for line in lines if line.strip().startswith("Agent "))
+    found = re.split(r" {2,}", head.strip())
+    assert found == ["Agent", *(column for column in AGENT_COLUMNS if column not in left_out.split(", "))]
+    said = " ".join(" ".join(lines).split())
+    assert (f"Left out for want of width: {left_out}. A wider" in said) == bool(left_out)
+    assert max(map(len, lines)) <= width
+
+
+def test_the_note_says_which_table_leaves_out_what_where_they_differ(usage: Path) -> None:
+    said = " ".join(" ".join(on_terminal(120, str(usage))).split())
+    assert (
+        "Left out for want of width: Own (daily, monthly); Own, Input (models, projects); "
+        "Own, Input, Cache write, Output, Cache read (sessions); Turns, Input, Cache write (agents). A wider"
+    ) in said
 
 
 def test_a_session_keeps_its_project_where_there_is_room(usage: Path) -> None:

@@ -1,4 +1,4 @@
-"""The figures by day, or by month where days are too many to see: cost by model, tokens by kind, share from cache."""
+"""The figures by day, or by week or month where days are too many: cost by model, tokens by kind, share from cache."""
 
 from __future__ import annotations
 
@@ -16,8 +16,10 @@ from tasks.report.usage_report import UsageReport
 __all__ = ["cache_by_day", "cost_by_day", "tokens_by_day"]
 
 MODELS = 8
-DAYS = 800
-"""The longest range that is drawn by day, two years and a bit."""
+DAYS = 124
+"""The longest range that is drawn by day, four months: more bars would be hairs."""
+WEEKS = 800
+"""The longest range, in days, that is drawn by week: two years and a bit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +33,11 @@ class _Timeline:
     @classmethod
     def of(cls, report: UsageReport) -> _Timeline:
         days = [line.key for line in report.daily if isinstance(line.key, date)]
-        if (days[-1] - days[0]).days < DAYS:
+        length = (days[-1] - days[0]).days + 1
+        if length <= DAYS:
             return cls("day", report.daily, days)
+        if length <= WEEKS:
+            return cls("week", report.weekly, [line.key for line in report.weekly if isinstance(line.key, date)])
         return cls("month", report.monthly, [date.fromisoformat(f"{line.key}-01") for line in report.monthly])
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import html
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import date
 from typing import Any, Literal
 
@@ -24,8 +24,9 @@ REST = "rest"
 _DAY_MS = 24 * 60 * 60 * 1000
 _RIGHT_TO_LEFT = {"R", "AL", "AN"}
 
-Step = Literal["day", "month"]
-_STEPS: dict[Step, int] = {"day": 1, "month": 30}
+Step = Literal["day", "week", "month"]
+_STEPS: dict[Step, int] = {"day": 1, "week": 7, "month": 30}
+_HOVER: dict[Step, str] = {"day": "%A, %-d %B %Y", "week": "Week from %-d %B %Y", "month": "%B %Y"}
 
 Bars = tuple[str, int | str, Sequence[float | None]]
 """One series: its name as `label` made it, its tone, its values."""
@@ -65,13 +66,17 @@ def over_time(
 def share_over_time(
     identity: str, days: Sequence[date], step: Step, shares: Sequence[float | None], name: str
 ) -> dict[str, Any]:
-    """A line of parts of one, with a gap where there is none."""
+    """A line of parts of one, with a gap where there is none: a point is joined to those of the steps beside it."""
+    points = list(_with_gaps(days, shares, step))
+    values = [value for _, value in points]
+    # A point that nothing joins would not be seen without a mark of its own.
+    alone = [before is after is None for before, after in zip([None, *values], [*values[1:], None], strict=False)]
     trace = go.Scatter(
-        x=[day.isoformat() for day in days],
-        y=list(shares),
+        x=[day.isoformat() for day, _ in points],
+        y=values,
         name=name,
-        mode="lines+markers" if len(days) <= 60 else "lines",
-        marker={"size": 6},
+        mode="lines+markers",
+        marker={"size": [6 if len(days) <= 60 or each else 0 for each in alone]},
         line={"width": 2.5},
         meta={"tone": 2},
         cliponaxis=False,  # none and all lie on the edges
@@ -167,7 +172,7 @@ _LEGEND = {
 
 def _timed_layout(days: Sequence[date], step: Step, *, height: int) -> dict[str, Any]:
     # The bar of a single day should not fill the chart.
-    room = max(0, 7 - (days[-1] - days[0]).days) // 2 if step == "day" else 15
+    room = max(0, 7 - (days[-1] - days[0]).days) // 2 if step == "day" else _STEPS[step] // 2
     axis: dict[str, Any] = {
         "type": "date",
         "range": [f"{_moved(days[0], -room - 1)} 12:00", f"{_moved(days[-1], room)} 12:00"],
@@ -175,7 +180,7 @@ def _timed_layout(days: Sequence[date], step: Step, *, height: int) -> dict[str,
         "showgrid": False,
         "automargin": True,
         "tickformat": "%-d %b\n%Y",
-        "hoverformat": "%A, %-d %B %Y" if step == "day" else "%B %Y",
+        "hoverformat": _HOVER[step],
         "nticks": 10,
         "tickangle": 0,
     }
@@ -191,6 +196,17 @@ def _timed_layout(days: Sequence[date], step: Step, *, height: int) -> dict[str,
         "legend": _LEGEND,
         "bargap": 0.15,
     }
+
+
+def _with_gaps(days: Sequence[date], values: Sequence[float | None], step: Step) -> Iterator[tuple[date, float | None]]:
+    """The points, and one without a value wherever days are missing between two of them."""
+    following = None
+    for day, value in zip(days, values, strict=True):
+        if following is not None and following < day:
+            yield following, None
+        yield day, value
+        # Any day of the next month, and back to its first.
+        following = _moved(day, 31).replace(day=1) if step == "month" else _moved(day, _STEPS[step])
 
 
 def _moved(day: date, by: int) -> date:
