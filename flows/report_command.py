@@ -80,7 +80,7 @@ def _tables(wanted: Sequence[str] | None) -> tuple[str, ...]:
     for name in wanted or ():
         if name not in TABLES:
             raise WrongUse(f"--table {name!r} is no table: there are {', '.join(TABLES)}")
-    return tuple(name for name in TABLES if not wanted or name in wanted)
+    return tuple(dict.fromkeys(wanted or TABLES))
 
 
 def _read(url: str, scope: Scope) -> UsageReport:

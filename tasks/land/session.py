@@ -60,7 +60,8 @@ def land_session(
     for sighting in sightings:
         file = sighting.file
         if (first := taken.setdefault(file.target, file.key)) != file.key:
-            detail = f"{first} and {file.key} both map to {cursor_key(file.target)}; refusing to interleave them"
+            where = cursor_key(file.target)
+            detail = f"{first} and {file.key} both map to {where}; refusing to interleave them, only the first is read"
             landing.report(file.key, None, "two_sources", detail)
             continue
         try:

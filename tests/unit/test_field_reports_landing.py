@@ -250,6 +250,8 @@ def test_also_seen_one_session_on_two_machines_is_one_session_and_the_other_copy
     archive = Archive({one: lines(asked("a")), two: lines(asked("a"), asked("b"))})
     (problem,) = archive.land()
     assert (problem.file, problem.rule) == (two, "two_sources")
+    assert problem.detail.startswith(f"{one} and {two} both map to ")
+    assert problem.detail.endswith("only the first is read")
     assert archive.zone.sessions() == [S]
     assert [each.id for each in archive.records()] == ["a"]
 

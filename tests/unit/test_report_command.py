@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -52,6 +53,11 @@ def test_one_table_alone_and_no_more_lines_than_wanted(sessionmill: Command, usa
     out = sessionmill("report", usage, "--table", "sessions", "--limit", "1").out
     assert "Day" not in out
     assert line(out, "1 more")[-2:] == ["–", "1"]  # noqa: RUF001
+
+
+def test_tables_come_in_the_order_asked_for_and_once(sessionmill: Command, usage: Path) -> None:
+    out = sessionmill("report", usage, "--table", "models", "--table", "daily", "--table", "models").out
+    assert re.findall(r"^ *(Day|Model|Month|Project|Session) ", out, re.MULTILINE) == ["Model", "Day"]
 
 
 def test_json_goes_by_table_and_scope(sessionmill: Command, usage: Path) -> None:
