@@ -12,6 +12,7 @@ import sys
 import termios
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -27,7 +28,12 @@ ROOT = Path(__file__).parents[2]
 @pytest.fixture(scope="module")
 def usage(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("usage")
-    tokens = {"input_uncached": 1_234_567, "cache_read": 123_456_789, "cache_write_5m": 2_345_678, "output": 3_456_789}
+    tokens: dict[str, Any] = {
+        "input_uncached": 1_234_567,
+        "cache_read": 123_456_789,
+        "cache_write_5m": 2_345_678,
+        "output": 3_456_789,
+    }
     rows = [call("a", model="m" * 20, session_id="s" * 36, project="/home/ada/work/app", **tokens)]
     store = LocalStore(str(folder), StoreSettings())
     write_calls(store, rows)
