@@ -41,6 +41,8 @@ const orders = {
   },
 }
 
+// Pieces end anywhere, in the middle of a letter too.
+process.stdin.setEncoding('utf8')
 let text = ''
 for await (const piece of process.stdin) text += piece
 const answers = []
