@@ -243,11 +243,9 @@ def test_stopped_run_leaves_nothing_half_written_and_the_next_one_finishes(
     while not any((tmp_path / "zone").glob("_conversations/*/rounds/*.sf")):
         assert time.monotonic() < deadline
         time.sleep(0.01)
-    told = time.monotonic()
     process.send_signal(number)
     _, err = process.communicate(timeout=30)
     assert (process.returncode, b"Traceback" in err) == (code, False)
-    assert time.monotonic() - told < 10
 
     after_stop = published(store)
     assert 0 < len(after_stop) < len(names)

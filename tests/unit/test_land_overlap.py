@@ -30,7 +30,7 @@ class Gauge:
         with self._lock:
             self._now += 1
             self.most = max(self.most, self._now)
-        self._barrier.wait(timeout=10)
+        self._barrier.wait(timeout=60)
         with self._lock:
             self._now -= 1
         return name
