@@ -79,7 +79,7 @@ class LogReader:
             return Draft(time=self._clock.text(state.header.created_at), parts=[line_part(body)])
         line = self._log.lines[number - 2]
         held = self._log.events[line.first_seq : line.first_seq + line.events]
-        draft = Draft(wanted, time=self._clock.text(int(held[0]["time"])) if wanted else "")
+        draft = Draft(wanted=wanted, time=self._clock.text(int(held[0]["time"])) if wanted else "")
         if line.first_seq < state.cut:
             self._inherited(held, draft, len(body))
             return draft
