@@ -10,10 +10,9 @@ from typing import Self
 from pydantic import BaseModel, ConfigDict, Field, computed_field, field_validator
 
 from flows.console import DONE, PROBLEMS, SYSTEM_FAILED, columns, printable
-from flows.durations import parse_duration
+from flows.durations import Duration, parse_duration
 from flows.parameters import configured, counted, one_is_a_list
-from flows.settings import load_settings
-from schemas._relavium_values import KEBAB
+from flows.settings import AgentSlug, load_settings
 from schemas.errors import WrongUse
 from schemas.times import NO_TIME, format_time, parse_time
 from storage.zone import Zone
@@ -74,13 +73,13 @@ class ExportParameters(BaseModel):
     )
     workers: int = Field(default_factory=configured("workers"), ge=1, description="Processes that work at once.")
     as_of: str | None = Field(None, description="The moment that quiet is measured to; none: the newest record's.")
-    completed_after: str = Field(
+    completed_after: Duration = Field(
         default_factory=configured("completed_after"), description="How long a completed session is quiet."
     )
     keep_secrets: bool | None = Field(
         None, description="Whether texts keep what looks like a secret; none: only those of Relavium's own sessions."
     )
-    agent_slug: str | None = Field(
+    agent_slug: AgentSlug | None = Field(
         default_factory=configured("agent_slug"), description="The agent of the sessions; none: their source's name."
     )
 
@@ -101,19 +100,6 @@ class ExportParameters(BaseModel):
     def _as_of_is_a_time(cls, value: str | None) -> str | None:
         if value is not None and value != NOW and parse_time(value) == NO_TIME:
             raise ValueError("is no time; write it as 2026-08-07T10:00:00Z, or now")
-        return value
-
-    @field_validator("completed_after")
-    @classmethod
-    def _completed_after_is_a_length_of_time(cls, value: str) -> str:
-        parse_duration(value)
-        return value
-
-    @field_validator("agent_slug")
-    @classmethod
-    def _agent_slug_is_kebab_case(cls, value: str | None) -> str | None:
-        if value is not None and KEBAB.fullmatch(value) is None:
-            raise ValueError("no kebab-case; write lower-case letters and digits with single hyphens")
         return value
 
     def options(self, zone: Zone) -> ExportOptions:

@@ -14,7 +14,7 @@ from typing import Annotated, Any
 from urllib.parse import urlsplit
 
 import yaml
-from pydantic import Field, ValidationError, field_validator
+from pydantic import AfterValidator, Field, ValidationError, field_validator
 from pydantic_settings import (
     BaseSettings,
     NoDecode,
@@ -23,7 +23,7 @@ from pydantic_settings import (
     YamlConfigSettingsSource,
 )
 
-from flows.durations import parse_duration
+from flows.durations import Duration, parse_duration
 from flows.invalid import why_invalid
 from flows.sources import Sources
 from schemas._relavium_values import KEBAB
@@ -32,11 +32,29 @@ from storage.objects import GIB, ObjectStore, StoreSettings, open_store
 from storage.zone import RESERVED, Zone
 from tasks.land.outcome import LandOptions
 
-__all__ = ["CONFIG_VARIABLE", "Settings", "load_settings", "open_exports", "open_landing_zone", "open_zone"]
+__all__ = [
+    "CONFIG_VARIABLE",
+    "AgentSlug",
+    "Settings",
+    "load_settings",
+    "open_exports",
+    "open_landing_zone",
+    "open_zone",
+]
 
 PREFIX = "SESSIONMILL_"
 CONFIG_VARIABLE = PREFIX + "CONFIG"
 DEFAULT_FILE = "sessionmill.yaml"
+
+
+def _kebab_case(value: str) -> str:
+    if KEBAB.fullmatch(value) is None:
+        raise ValueError("no kebab-case; write lower-case letters and digits with single hyphens, as in my-agent")
+    return value
+
+
+AgentSlug = Annotated[str, AfterValidator(_kebab_case)]
+"""What exported sessions may call their agent."""
 
 
 class Settings(BaseSettings):
@@ -60,9 +78,9 @@ class Settings(BaseSettings):
     max_line_bytes: int = Field(
         33_554_432, ge=1, description="The longest line, or whole document, of a source that is read into memory."
     )
-    parent_wait: str = Field("24h", description="How long a thread that begins with copies waits for its parent.")
-    completed_after: str = Field("1h", description="How long a session is quiet before it counts as completed.")
-    agent_slug: str | None = Field(None, description="The agent of exported sessions; none: their source's name.")
+    parent_wait: Duration = Field("24h", description="How long a thread that begins with copies waits for its parent.")
+    completed_after: Duration = Field("1h", description="How long a session is quiet before it counts as completed.")
+    agent_slug: AgentSlug | None = Field(None, description="The agent of exported sessions; none: their source's name.")
 
     agents: str = Field("agents", description="The folder with the specifications of agents.")
     agents_archive: str | None = Field(None, description="Where headless runs and their transcripts are kept.")
@@ -80,19 +98,6 @@ class Settings(BaseSettings):
     def _endpoint_without_credentials(cls, value: str | None) -> str | None:
         if value is not None and urlsplit(value).username is not None:
             raise ValueError("a URL with credentials in it; put them in the environment or in the usual AWS places")
-        return value
-
-    @field_validator("completed_after", "parent_wait")
-    @classmethod
-    def _is_a_length_of_time(cls, value: str) -> str:
-        parse_duration(value)
-        return value
-
-    @field_validator("agent_slug")
-    @classmethod
-    def _agent_slug_is_kebab_case(cls, value: str | None) -> str | None:
-        if value is not None and KEBAB.fullmatch(value) is None:
-            raise ValueError("no kebab-case; write lower-case letters and digits with single hyphens, as in my-agent")
         return value
 
     def landing(self, now: int) -> LandOptions:
