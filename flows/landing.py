@@ -14,10 +14,10 @@ from flows.settings import load_settings, open_landing_zone
 from storage.objects import open_store
 from storage.zone import Zone
 from tasks.land.archive import check_apart, land_archive, remembers
+from tasks.land.cursors import root_name
 from tasks.land.kinds import recognise
 from tasks.land.quarantine import all_notes
 from tasks.land.selection import Archive
-from tasks.land.session import root_name
 
 __all__ = ["land_source"]
 

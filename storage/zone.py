@@ -98,6 +98,13 @@ class Zone:
         """The collector's cursors of the session, streams before runs, each sorted by place and name."""
         return self._cursors(self._files(session))
 
+    def cursor_values(self, key: str) -> dict[str, str] | None:
+        """The lines of the cursor that lies there, None when there is none."""
+        try:
+            return _values(self.store.read(key))
+        except ObjectMissing:
+            return None
+
     def landed_files_and_cursors(self, session: str) -> tuple[list[LandedRef], list[Cursor]]:
         """Both from one listing."""
         files = self._files(session)

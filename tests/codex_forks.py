@@ -68,6 +68,13 @@ class Forks:
         self.zone = Zone(self.store)
         self.usage = MemoryStore()
 
+    def elsewhere(self, url: str) -> Forks:
+        """Another machine's source, for the same zone and data set."""
+        other = Forks(self.store)
+        other.source.url = url
+        other.usage = self.usage
+        return other
+
     def key(self, thread: str, folder: str = "sessions/2026/11/02") -> str:
         return f"{folder}/rollout-2026-11-02T09-00-00-{thread}.jsonl"
 

@@ -20,11 +20,12 @@ from storage.caches import read_cache, write_cache
 from storage.landings import LANDING
 from storage.objects import ObjectStore
 from storage.zone import Zone
+from tasks.land.cursors import root_name
 from tasks.land.outcome import LandOptions, LandProblem, SessionLanding
 from tasks.land.overlap import AT_ONCE, in_order
 from tasks.land.quarantine import add_notes, note_key, places_key, update_notes
 from tasks.land.selection import KIND_OPTION
-from tasks.land.session import land_session, root_name
+from tasks.land.session import land_session
 from tasks.land.source import Dialect, Discovery, Sighting
 
 __all__ = ["check_apart", "land_archive", "remembers"]

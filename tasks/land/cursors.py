@@ -8,9 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from typing import Self
 
-__all__ = ["ACTIVE", "CONFLICT", "GONE", "SourceCursor", "cursor_key"]
+from storage.objects import ObjectStore
+
+__all__ = ["ACTIVE", "CONFLICT", "GONE", "SourceCursor", "cursor_key", "root_name"]
 
 ACTIVE, CONFLICT, GONE = "active", "conflict", "source_gone"
 
@@ -106,3 +109,8 @@ class SourceCursor:
 def cursor_key(target: str) -> str:
     """Where the cursor of a `SourceFile.target` lies."""
     return f"{target}.cursor"
+
+
+def root_name(source: ObjectStore) -> str:
+    """What cursors call this source, so that another one's files are never taken for gone."""
+    return sha256(source.url.encode("utf-8", "surrogateescape")).hexdigest()[:12]

@@ -19,7 +19,7 @@ from storage.objects import ObjectStore
 from storage.replacements import newest, stand_in
 from storage.zone import LandedRef, Zone
 from tasks.land.converting import converted_window, not_understood
-from tasks.land.cursors import ACTIVE, CONFLICT, GONE, SourceCursor, cursor_key
+from tasks.land.cursors import ACTIVE, CONFLICT, GONE, SourceCursor, cursor_key, root_name
 from tasks.land.documents import LOOKED_AT, may_be_one_document, why_no_lines
 from tasks.land.outcome import LandOptions, LandProblem, Mark, SessionLanding, Waiting
 from tasks.land.promising import claim_of
@@ -27,18 +27,13 @@ from tasks.land.source import Converted, Dialect, Line, Pass, Sighting, SourceFi
 from tasks.land.tally import Tally
 from tasks.land.windows import GrowingFile, Limits, Rewritten
 
-__all__ = ["land_session", "root_name"]
+__all__ = ["land_session"]
 
 WINDOWS_A_PASS = 65
 
 _BAD_FILE = (KeyRefused, ObjectTooLarge)
 
 Note: TypeAlias = Callable[[list[LandProblem]], None]
-
-
-def root_name(source: ObjectStore) -> str:
-    """What cursors call this source, so that another one's files are never taken for gone."""
-    return sha256(source.url.encode("utf-8", "surrogateescape")).hexdigest()[:12]
 
 
 def land_session(
@@ -129,7 +124,9 @@ class _Landing:
         cursor = newest(target, self._cursors)[1]
         if cursor is not None and not cursor.memo and self._has_landed_whole(cursor, sighting):
             return
-        sighting = self._dialect.opened(sighting, Pass(self._options.now, self._options.parent_wait, self._cursors))
+        options = self._options
+        at = Pass(options.now, options.parent_wait, options.max_line_bytes, self._cursors)
+        sighting = self._dialect.opened(sighting, at)
         if sighting.waiting:
             self._tally.waiting.append(Waiting(file=sighting.file.key, detail=sighting.waiting, held=sighting.held))
         if sighting.damaged:

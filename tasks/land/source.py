@@ -76,10 +76,11 @@ class Sighting:
 @dataclass(frozen=True, slots=True)
 class Pass:
     """What a dialect may ask of the pass it works for: its clock (nanoseconds), how long a thread waits for its parent
-    (seconds), and the session's cursors by target."""
+    (seconds), the longest line that is read (bytes), and the session's cursors by target."""
 
     now: int
     parent_wait: int
+    max_line_bytes: int
     cursors: Mapping[str, SourceCursor]
 
 

@@ -10,11 +10,11 @@ from schemas.errors import SessionmillError, TransientError
 from storage.objects import StoreSettings
 from storage.zone import Zone
 from tasks.land.archive import check_apart, land_archive, remembers
+from tasks.land.cursors import root_name
 from tasks.land.kinds import recognise
 from tasks.land.outcome import LandOptions, SessionLanding
 from tasks.land.quarantine import Note, all_notes
 from tasks.land.selection import KIND_OF_SOURCE, Archive
-from tasks.land.session import root_name
 from tasks.shards.work import Tell, Work, opened
 
 __all__ = ["LandWork", "News", "SourceLanding"]

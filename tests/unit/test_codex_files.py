@@ -203,7 +203,7 @@ class _Closed:
 def test_one_closed_folder_hides_no_other(home: Path) -> None:
     put(home, f"open/{DAY}/{name(ROOT)}", lines(ROOT))
     put(home, f"closed/{DAY}/{name(CHILD)}", lines(CHILD))
-    found = discover(cast(ObjectStore, _Closed(open_store(home), "closed/")))
+    found, _ = discover(cast(ObjectStore, _Closed(open_store(home), "closed/")))
     assert list(found.sessions) == [ROOT]
     assert [place for place, _ in found.unreadable] == ["closed/"]
 

@@ -20,12 +20,12 @@ from storage.dsh_sqlite import APPLICATION_ID, TABLES
 from storage.objects import open_store
 from storage.zone import Zone
 from tasks.land.archive import land_archive
+from tasks.land.cursors import root_name
 from tasks.land.dsh import DeepSeekHarness
 from tasks.land.dsh.logs import OpenLog
 from tasks.land.dsh.opened import LogStore
 from tasks.land.outcome import LandOptions
 from tasks.land.quarantine import all_notes
-from tasks.land.session import root_name
 from tests.command import Command
 from tests.dsh_logs import answer, header, mark, numbered, turn, user
 from tests.dsh_zone import assembled, land, problems, put_log, records, told, zone_at

@@ -17,9 +17,9 @@ from storage.objects import open_store
 from storage.zone import Zone
 from tasks.land.archive import land_archive
 from tasks.land.claude_code import ClaudeCode
+from tasks.land.cursors import root_name
 from tasks.land.outcome import LandOptions, SessionLanding
 from tasks.land.quarantine import note_key, read_notes
-from tasks.land.session import root_name
 from tests.memory_store import Killed, MemoryStore
 
 SESSION = "3758e554-dd3c-4170-89f8-eb139d3f8c97"

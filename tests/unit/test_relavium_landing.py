@@ -16,10 +16,10 @@ from storage.objects import ObjectStore, open_store
 from storage.zone import Zone
 from tasks.export import scaffold
 from tasks.land.archive import land_archive
+from tasks.land.cursors import root_name
 from tasks.land.outcome import LandOptions
 from tasks.land.quarantine import all_notes
 from tasks.land.relavium import Relavium, documents, stored
-from tasks.land.session import root_name
 from tasks.verify import verify_session
 from tests.command import Command
 from tests.memory_store import MemoryStore

@@ -11,7 +11,9 @@ from tasks.land.codex.at_hand import ParentsAtHand
 from tasks.land.codex.before import lines_before
 from tasks.land.codex.convert import Reading, ThreadReader
 from tasks.land.codex.copied import read_copies
+from tasks.land.codex.families import Families
 from tasks.land.codex.kinds import rollout_name
+from tasks.land.codex.placed import placed_again
 from tasks.land.codex.titles import INDEX, TITLE, convert_title, home_of, title_file, titles_in
 from tasks.land.codex.unpacked import UnpackedStore, is_packed
 from tasks.land.source import Converted, Discovery, Line, Pass, Sighting, SourceFile
@@ -34,23 +36,28 @@ class Codex:
         self.source: ObjectStore = self._unpacked
         self._located: dict[str, SourceFile] = {}
         self._rollouts: dict[str, ObjectStat] = {}
-        self._parents = ParentsAtHand(self.source, self._rollouts, None)
+        self._families = Families({})
+        self._parents = ParentsAtHand(self.source, self._rollouts, self._families, None)
         self._readings: dict[str, Reading] = {}
         self._target = ""
         self._reader = ThreadReader("")
         self._next = (0, 0)
 
     def discover(self, store: ObjectStore) -> Discovery:
-        found = self._with_titles(_discover.discover(store))
+        found, self._families = _discover.discover(store)
+        found = self._with_titles(found)
         self._located = {each.file.key: each.file for sightings in found.sessions.values() for each in sightings}
         self._rollouts = _first_parts(found)
-        self._parents = ParentsAtHand(self.source, self._rollouts, None)
+        self._parents = ParentsAtHand(self.source, self._rollouts, self._families, None)
         return found
 
     def placed(self, found: Discovery, zone: Zone) -> Discovery:
-        """What was found; which threads have landed before is looked up in `zone` from now on."""
-        self._parents = ParentsAtHand(self.source, self._rollouts, zone)
-        return found
+        """What was found, with what has landed of it before: a thread whose session is only known from its parents
+        stays where it is, and threads are found in `zone` too from now on."""
+        self._parents = ParentsAtHand(self.source, self._rollouts, self._families, zone)
+        placed = placed_again(found, self._families, self._parents)
+        self._located = {each.file.key: each.file for sightings in placed.sessions.values() for each in sightings}
+        return placed
 
     def locate(self, key: str) -> SourceFile | None:
         """What lies or lay at `key`. Of one that is gone only the name is known, so it is taken for a main thread's."""
@@ -73,8 +80,11 @@ class Codex:
         if name is None or name.segment:
             return sighting
 
+        self._parents.max_line_bytes = at.max_line_bytes
+
         def lines(piece: int) -> Iterator[Line]:
-            return lines_before(self.source, key, sighting.stat.size, piece=piece)
+            end = sighting.stat.size
+            return lines_before(self.source, key, end, max_line_bytes=at.max_line_bytes, piece=piece)
 
         read, reading = read_copies(sighting, name.thread, lines, self._parents, at)
         self._readings[read.file.target] = reading
@@ -118,7 +128,8 @@ class Codex:
         assert name is not None
         reading = self._readings.get(file.target, Reading())
         self._target, self._reader = file.target, ThreadReader(name.thread, name.segment, self._parents.find, reading)
-        for before in lines_before(self.source, file.key, line.off):
+        longest = self._parents.max_line_bytes
+        for before in lines_before(self.source, file.key, line.off, max_line_bytes=longest):
             self._reader.convert(before)
 
 

@@ -15,6 +15,7 @@ from typing import NamedTuple, Protocol, Self
 
 from storage.replacements import anew, newest
 from tasks.land.codex.convert import GUESSED, Reading
+from tasks.land.codex.families import copies_untold
 from tasks.land.codex.parents import Parent
 from tasks.land.codex.replay import EVERY_LINE, Judgement, judge
 from tasks.land.codex.rows import Members, read_line, text
@@ -24,7 +25,7 @@ __all__ = ["Parents", "read_copies"]
 
 _NANO = 1e9
 _ALL, _SO_FAR, _NOWHERE = "all", "+", "-"
-_WORDS = re.compile(r"(all|[0-9]{1,18})(\+?) (.*)")
+_WORDS = re.compile(r"(all|[0-9]{1,18})(\+?)(?: @([0-9]{1,18}))? (.*)")
 
 
 class Parents(Protocol):
@@ -38,11 +39,12 @@ class Parents(Protocol):
 
 
 class _Memo(NamedTuple):
-    """What a cursor keeps: the copy's last line, whether that holds only as long as the parent has no more lines, and
-    what was known of the parent when that was told."""
+    """What a cursor keeps: the copy's last line, whether that holds only as long as the parent has no more lines, how
+    many those were, 0 without a parent, and what else was known of it when that was told."""
 
     end: int
     is_last: bool
+    length: int
     stamp: str
 
     @classmethod
@@ -50,12 +52,13 @@ class _Memo(NamedTuple):
         found = _WORDS.fullmatch(words)
         if found is None:
             return None
-        end, is_last, stamp = found.groups()
-        return cls(EVERY_LINE if end == _ALL else int(end), bool(is_last), "" if stamp == _NOWHERE else stamp)
+        end, is_last, length, stamp = found.groups()
+        stamp = "" if stamp == _NOWHERE else stamp
+        return cls(EVERY_LINE if end == _ALL else int(end), bool(is_last), int(length or 0), stamp)
 
     def __str__(self) -> str:
         end = _ALL if self.end == EVERY_LINE else self.end
-        return f"{end}{_SO_FAR if self.is_last else ''} {self.stamp or _NOWHERE}"
+        return f"{end}{_SO_FAR if self.is_last else ''} @{self.length} {self.stamp or _NOWHERE}"
 
 
 def read_copies(
@@ -81,9 +84,9 @@ def read_copies(
         if is_same or not (is_open or mark or known.is_last):
             return _reads(sighting, known, mark, generation)
     found = judge(thread, lines(1 << 20), parents.find, sure=landed if is_open else 0)
-    judged = _Memo(found.end, found.is_last, stamp)
-    if known is not None and not is_open and not found.has_parent:
-        return _reads(sighting, known, mark, generation)  # a guess is no better than the one before
+    judged = _Memo(found.end, found.is_last, found.parent_length, stamp)
+    if known is not None and not is_open and found.parent_length <= known.length:
+        return _reads(sighting, known._replace(stamp=stamp), mark, generation)  # it knows no more than the one before
     if known is not None and _copies(known.end, landed) != _copies(found.end, landed):
         sighting = replace(sighting, file=replace(base, prefix=anew(base.prefix, generation + 1)), replaces=file.target)
         return _reads(sighting, judged, GUESSED if found.doubt else "", generation + 1)
@@ -103,9 +106,8 @@ def _copied_meta(thread: str, lines: Iterable[Line]) -> Members | None:
     rows = list(islice((row for line in lines if (row := read_line(line)) is not None), 2))
     if len(rows) < 2 or rows[1].kind != "session_meta" or text(rows[1].payload, "id") == thread:
         return None
-    own = rows[0].payload
-    is_told = isinstance(own.get("history_base"), dict) or type(own.get("subagent_history_start_ordinal")) is int
-    return None if rows[0].kind == "session_meta" and is_told else rows[1].payload
+    is_told = rows[0].kind == "session_meta" and not copies_untold(rows[0].payload)
+    return None if is_told else rows[1].payload
 
 
 def _before(target: str, generation: int) -> str:

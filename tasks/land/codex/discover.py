@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from schemas.errors import KeyRefused, ObjectMissing, ObjectTooLarge
 from storage.objects import ObjectStat, ObjectStore
+from tasks.land.codex.families import Families, parent_named
 from tasks.land.codex.kinds import THREAD_ID, TRANSCRIPT, rollout_name
-from tasks.land.codex.rows import Members, read_row, text, unmarked, within
+from tasks.land.codex.rows import Members, read_row, text, unmarked
 from tasks.land.listing import list_all
 from tasks.land.source import Discovery, Sighting, SourceFile
 
-__all__ = ["discover", "parent_named", "source_file"]
+__all__ = ["discover", "in_order", "source_file"]
 
 _FIRST_LOOK, _HEAD = 1 << 16, 1 << 20
+_DESCRIBED = 8
+"""Generations of threads that one names of those that it was made from."""
 _PIECE = 8 << 20
 _DEEPEST = 8
 """Folders above a rollout, with a few to spare for those above Codex' own."""
@@ -22,25 +25,32 @@ _DEEPEST = 8
 _BAD_FILE = (KeyRefused, ObjectMissing, ObjectTooLarge)
 
 
-def discover(store: ObjectStore) -> Discovery:
-    """Every thread's rollouts by session, its main thread first, a thread's parts in the order they began."""
+def discover(store: ObjectStore) -> tuple[Discovery, Families]:
+    """Every thread's rollouts by session, its main thread first, a thread's parts in the order they began; and what the
+    threads say of where they come from."""
     copies: dict[tuple[str, str], list[ObjectStat]] = {}
     listed, unreadable = list_all(store, deepest=_DEEPEST)
     for stat in listed:
         if (name := rollout_name(stat.key)) is not None:
             copies.setdefault((name.thread, name.segment), []).append(stat)
     chosen = {place: _choose(store, stats) for place, stats in copies.items()}
-    metas = _metas(store, {thread: stats[0].key for (thread, segment), stats in chosen.items() if not segment})
+    first_parts = {thread: stats[0].key for (thread, segment), stats in chosen.items() if not segment}
+    families = Families(_described(store, first_parts))
     found: dict[str, list[Sighting]] = {}
     for (thread, segment), stats in sorted(chosen.items(), key=_began):
-        session = _session(thread, metas)
-        beside = "" if segment else _copied_from(metas.get(thread, {}), chosen)
+        session = families.session(thread)
+        beside = "" if segment else _listed(chosen.get((families.copied_from(thread), "")))
         for stat in stats:
             file = source_file(session, thread, segment, stat.key)
             found.setdefault(session, []).append(Sighting(file, stat, beside=beside))
     for sightings in found.values():
-        sightings.sort(key=lambda sighting: (sighting.file.place != "main", sighting.file.place))
-    return Discovery({session: found[session] for session in sorted(found)}, tuple(unreadable))
+        sightings.sort(key=in_order)
+    return Discovery({session: found[session] for session in sorted(found)}, tuple(unreadable)), families
+
+
+def in_order(sighting: Sighting) -> tuple[bool, str]:
+    """What a session's files are sorted by: its main thread's first, then thread by thread."""
+    return sighting.file.place != "main", sighting.file.place
 
 
 def source_file(session: str, thread: str, segment: str, key: str) -> SourceFile:
@@ -89,52 +99,43 @@ def _begins(store: ObjectStore, stat: ObjectStat, longer: ObjectStat) -> bool:
         return False
 
 
-def _metas(store: ObjectStore, keys: Mapping[str, str]) -> dict[str, Members]:
-    """What each thread's first line says of it. Where the store is far, many are read at once."""
+def _described(store: ObjectStore, keys: Mapping[str, str]) -> dict[str, list[Members]]:
+    """What each thread's rollout begins with, as `Families` takes it. Where the store is far, many are read at once."""
     if store.read_ahead <= 1:
-        return {thread: _meta(store, key) for thread, key in keys.items()}
+        return {thread: _descriptions(store, key) for thread, key in keys.items()}
     with ThreadPoolExecutor(store.read_ahead, thread_name_prefix="read-heads") as pool:
-        found = pool.map(lambda key: _meta(store, key), keys.values())
+        found = pool.map(lambda key: _descriptions(store, key), keys.values())
         return dict(zip(keys, found, strict=True))
 
 
-def _meta(store: ObjectStore, key: str) -> Members:
-    """What a rollout's first line says of its thread."""
-    line = newline = b""
+def _descriptions(store: ObjectStore, key: str) -> list[Members]:
+    """What a rollout's first line says of its thread; where that does not tell its session, what the lines after it say
+    of those that it was made from."""
+    found: list[Members] = []
     try:
         for length in (_FIRST_LOOK, _HEAD):
-            line, newline, _ = (head := store.read_range(key, 0, length)).partition(b"\n")
-            if newline or len(head) < length:
+            head = store.read_range(key, 0, length)
+            found, is_all = _leading(head.split(b"\n", _DESCRIBED)[:-1])
+            if is_all or len(head) < length:
                 break
     except _BAD_FILE:
-        return {}
-    row = read_row(unmarked(line, first=True), first=True) if newline else None
-    return row.payload if row is not None and row.kind == "session_meta" else {}
+        return []
+    return found
 
 
-def _session(thread: str, metas: dict[str, Members]) -> str:
-    """The root of a thread's family: its own word for it, else what its parents lead to."""
-    seen = {thread}
-    while True:
-        meta = metas.get(thread, {})
-        if THREAD_ID.fullmatch(named := text(meta, "session_id")):
-            return named
-        parent = parent_named(meta)
-        if not THREAD_ID.fullmatch(parent) or parent in seen:
-            return thread
-        seen.add(parent)
-        thread = parent
+def _leading(lines: Sequence[bytes]) -> tuple[list[Members], bool]:
+    """The descriptions that the lines begin with, as far as they are needed; whether more lines would add none."""
+    found: list[Members] = []
+    for number, line in enumerate(lines):
+        row = read_row(unmarked(line, first=not number), first=not number)
+        if row is None or row.kind != "session_meta":
+            return found, True
+        found.append(row.payload)
+        if THREAD_ID.fullmatch(text(row.payload, "session_id")) or not parent_named(row.payload):
+            return found, True
+    return found, len(lines) == _DESCRIBED
 
 
-def _copied_from(meta: Members, chosen: Mapping[tuple[str, str], list[ObjectStat]]) -> str:
-    """How the rollout was listed that an old client may have copied lines from; nothing where there is none."""
-    if isinstance(meta.get("history_base"), dict):
-        return ""
-    stats = chosen.get((text(meta, "forked_from_id") or parent_named(meta), ""))
+def _listed(stats: list[ObjectStat] | None) -> str:
+    """How a rollout was listed from which another thread may have copied; nothing where it was not."""
     return "" if stats is None else f" {stats[0].key} {stats[0].size} {stats[0].etag}"
-
-
-def parent_named(meta: Members) -> str:
-    """The thread that delegated to the one that describes itself so, empty for none."""
-    spawn = within(within(within(meta, "source"), "subagent"), "thread_spawn")
-    return text(meta, "parent_thread_id") or text(spawn, "parent_thread_id")

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from tasks.land.codex.parents import TASK_STARTED, FindParent, Parent, PrintOf, seconds
+from tasks.land.codex.parents import TASK_STARTED, FindParent, IsCopyOf, Parent, seconds
 from tasks.land.codex.rows import Members, Row, number, read_line, text, within
 from tasks.land.source import Line
 
@@ -34,13 +34,13 @@ _OUTRUN = "it goes on at once where the lines of its parent end, which may not b
 class Judgement:
     """Which lines of a thread are copies: those from the second on to the `end`th, which is `EVERY_LINE` while no other
     has come. `doubt` says why the end may well be another; `is_last` that it would be another if the parent had more
-    lines; `has_parent` whether the parent was asked. `created` is when the thread was made, in seconds since the epoch,
-    0 when it does not say."""
+    lines; `parent_length` is how many it has, 0 without one. `created` is when the thread was made, in seconds since
+    the epoch, 0 when it does not say."""
 
     end: int
     doubt: str
     is_last: bool
-    has_parent: bool
+    parent_length: int
     created: float
 
 
@@ -69,7 +69,7 @@ class Replay:
         self._sure = sure
         self._name = ""
         self._parent: Parent | None = None
-        self._print_of: PrintOf | None = None
+        self._is_copy_of: IsCopyOf | None = None
         self._place = 0
         self._is_agents = False
         self._created: float | None = None
@@ -97,7 +97,8 @@ class Replay:
         elif self._parent is not None and not self._end and self._parted and not self._saw_turns:
             end, doubt = self._parted, _PARTED
         created = self._created or (_born(self._thread) or 0) / 1000 or self._first
-        return Judgement(end, doubt, self._is_last, self._parent is not None, created)
+        length = self._parent.length if self._parent is not None else 0
+        return Judgement(end, doubt, self._is_last, length, created)
 
     def is_copy(self, line: Line, row: Row) -> bool:
         self._rows += 1
@@ -136,7 +137,7 @@ class Replay:
         self._name = text(row.payload, "id")[:64] or "without a name"
         self._parent = self._find_parent(row.payload)
         if self._parent is not None:
-            self._print_of = self._parent.begin()
+            self._is_copy_of = self._parent.begin()
 
     def _ends(self, line: Line, row: Row, now: float, pause: float) -> bool:
         is_parents = self._is_parents(line, row, now)
@@ -163,21 +164,25 @@ class Replay:
 
     def _is_parents(self, line: Line, row: Row, now: float) -> bool:
         """Whether the line is the next of the parent's, which it was when that had been written before it."""
-        if self._parent is None or self._print_of is None:
+        if self._parent is None or self._is_copy_of is None or self._parted:
             return False
-        wanted, lines = self._print_of(line, row), self._parent.lines
-        if self._parted:
-            return False
-        while self._is_agents and self._rows > 2 and self._place < len(lines) and lines[self._place].is_left_out:
-            if lines[self._place].print == wanted:
-                break
+        lines = self._parent.lines
+        if self._rows == 2:
+            # A description of another thread is none of this one's, whatever else it says.
+            self._is_copy_of(line, row, lines[0])
+            self._place = 1
+            return True
+        while self._place < len(lines):
+            theirs = lines[self._place]
+            if self._is_copy_of(line, row, theirs):
+                if 0 < now < theirs.time:
+                    return False
+                self._place += 1
+                return True
+            if not (self._is_agents and theirs.is_left_out):
+                return False
             self._place += 1
-        if self._rows > 2 and (self._place >= len(lines) or lines[self._place].print != wanted):
-            return False
-        if self._rows > 2 and now and now < lines[self._place].time:
-            return False
-        self._place += 1  # a description of another thread is none of this one's, whatever else it says
-        return True
+        return False
 
     def _is_own(self, row: Row) -> bool:
         own, turn = _born(self._thread), _born(text(row.payload, "turn_id"))
@@ -191,8 +196,12 @@ class Replay:
         created = int(self._created or 0)
         if not started >= created > 0:
             return False
-        if self._parent is None and int(started) == created:
-            self._doubt = _GUESS  # the parent may have begun a turn in the second in which it was copied
+        if int(started) == created:
+            # The parent may have begun a turn in the second in which it was copied.
+            if self._parent is None:
+                self._doubt = _GUESS
+            else:
+                self._is_last = self._place >= len(self._parent.lines)
         return True
 
 
