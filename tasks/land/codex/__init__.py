@@ -55,7 +55,7 @@ class Codex:
         """What was found, with what has landed of it before: a thread whose session is only known from its parents
         stays where it is, and threads are found in `zone` too from now on."""
         self._parents = ParentsAtHand(self.source, self._rollouts, self._families, zone)
-        placed = placed_again(found, self._families, self._parents)
+        placed = placed_again(found, self._families, self._parents, zone.store.read_ahead)
         self._located = {each.file.key: each.file for sightings in placed.sessions.values() for each in sightings}
         return placed
 
