@@ -62,8 +62,11 @@ def _refusal(error: ErrorDetails) -> Refusal:
             ".".join((*path, "type")),
             f"expected one of {known}" if known else "missing",
         )
-    rule, message = _RULES.get(error["type"], (error["type"], error["msg"]))
-    return rule, ".".join(path), message.format(kind=kind_of(error["input"]))
+    if error["type"] in _RULES:
+        rule, message = _RULES[error["type"]]
+        return rule, ".".join(path), message.format(kind=kind_of(error["input"]))
+    # pydantic's own sentence quotes the input, and is no format.
+    return error["type"], ".".join(path), error["msg"]
 
 
 def _shown(step: str) -> str:

@@ -58,6 +58,9 @@ def test_secrets_are_references_by_where_they_go() -> None:
         ),
         ({"task": {"prompt": "Use {{secrets.key}}"}}, "task", "names no declared variable"),
         ({"task": {"prompt": "{{env.HOME}}"}}, "task", "names no declared variable"),
+        ({"task": {"prompt": "{{nope}}"}}, "task", "{{nope}} names no declared variable"),
+        ({"task": {"prompt": "{{{repo}}}"}}, "task", "{{{repo}} names no declared variable"),
+        ({"task": {"prompt": "{{}}"}}, "task", "{{}} names no declared variable"),
         ({"task": {"prompt": ""}}, "task.prompt", "at least 1"),
         (
             {"endpoints": {"anthropic": {"base_url": "http://user:pw@host/"}}},
