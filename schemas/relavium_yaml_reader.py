@@ -162,9 +162,11 @@ def _resolved(text: str) -> Any:
 
 
 def _as_double(digits: str, base: int, negative: bool) -> int | float:
-    if len(digits) > 1100:  # beyond every double in every base
-        return -math.inf if negative else math.inf
-    value = int(digits, base)
+    infinite = -math.inf if negative else math.inf
+    significant = digits.lstrip("+-").lstrip("0") or "0"
+    if len(significant) > 1100:  # beyond every double in every base
+        return infinite
+    value = int(significant, base) * (-1 if negative else 1)
     if value == 0 and negative:
         return -0.0
     if abs(value) <= _EXACT_INTEGER:
@@ -172,7 +174,7 @@ def _as_double(digits: str, base: int, negative: bool) -> int | float:
     try:
         return float(value)
     except OverflowError:
-        return math.copysign(math.inf, value)
+        return infinite
 
 
 def _disguised(text: str) -> tuple[str, dict[str, str]]:
