@@ -13,9 +13,12 @@ from zoneinfo import ZoneInfo
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-__all__ = ["Schedule"]
+__all__ = ["DAY_SECONDS", "YEAR_SECONDS", "Schedule"]
 
 CRON_FIELDS: Final = 5
+DAY_SECONDS: Final = 86_400
+YEAR_SECONDS: Final = 366 * DAY_SECONDS
+"""The longest time that a specification may name: added to a date of these centuries it is a date."""
 
 
 class Schedule(BaseModel):
@@ -27,9 +30,9 @@ class Schedule(BaseModel):
 
     cron: str
     timezone: str = "UTC"
-    jitter_seconds: Annotated[int, Field(ge=0, le=86_400)] = 0
+    jitter_seconds: Annotated[int, Field(ge=0, le=DAY_SECONDS)] = 0
     late: Literal["run_once", "skip"] = "run_once"
-    late_after_seconds: Annotated[int, Field(ge=1)] = 300
+    late_after_seconds: Annotated[int, Field(ge=1, le=YEAR_SECONDS)] = 300
 
     @field_validator("timezone")
     @classmethod

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Final, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from schemas._agent_schedule import Schedule
+from schemas._agent_schedule import DAY_SECONDS, YEAR_SECONDS, Schedule
 from schemas._relavium_refusals import first_refusal
 from schemas._relavium_values import KEBAB
 from schemas.errors import AgentSpecRejected, WorkflowRejected
@@ -179,7 +179,10 @@ class Workspace(_Strict):
         return self
 
 
-Positive = Annotated[int, Field(ge=1)]
+MOST_COUNTED: Final = 10**12
+"""A million dollars, in micro-dollars; far below what figures of a run are stored as."""
+
+Positive = Annotated[int, Field(ge=1, le=MOST_COUNTED)]
 
 
 class Limits(_Strict):
@@ -187,7 +190,7 @@ class Limits(_Strict):
     tokens count input, with the cache's, and output; cost is in micro-dollars. None is no limit of ours.
     """
 
-    wall_seconds: Positive = 3600
+    wall_seconds: Annotated[int, Field(ge=1, le=YEAR_SECONDS)] = 3600
     grace_seconds: Annotated[int, Field(ge=0, le=600)] = 10
     turns: Positive = 50
     tool_rounds: Positive | None = None
@@ -207,7 +210,7 @@ class Retries(_Strict):
     """How often a run that failed for a passing reason is tried again; ``max`` counts the first attempt."""
 
     max: Annotated[int, Field(ge=1, le=10)] = 1
-    backoff_seconds: Annotated[int, Field(ge=0)] = 30
+    backoff_seconds: Annotated[int, Field(ge=0, le=DAY_SECONDS)] = 30
     on: list[Literal["provider_unavailable", "rate_limited", "timeout", "interrupted"]] = [
         "provider_unavailable",
         "rate_limited",
@@ -229,7 +232,7 @@ class AgentSpec(_Strict):
     limits: Limits = Limits()
     permissions: Permissions = Permissions()
     retries: Retries = Retries()
-    concurrency: Positive = 1
+    concurrency: Annotated[int, Field(ge=1, le=10_000)] = 1
     archive: str | None = None
     """Where transcripts and run records go: a folder or s3://bucket/prefix; None: what is configured."""
 
@@ -252,7 +255,7 @@ class AgentSpec(_Strict):
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
-        problems = authored_problems(self.agent)
+        problems = authored_problems(self.agent) + _too_many(self.agent)
         if problems:
             raise ValueError(problems[0])
         if self.permissions.tools is not None and self.agent.tools is not None:
@@ -278,6 +281,18 @@ class AgentSpec(_Strict):
         keys = {f"endpoints.{name}": each.key for name, each in self.endpoints.items() if each.key is not None}
         named = {f"environment.{name}": each.secret() for name, each in self.environment.items() if each.value is None}
         return keys | named
+
+
+def _too_many(agent: Agent) -> list[str]:
+    """The agent's numbers that its own format leaves without an upper bound, and that no run could use."""
+    window = getattr(agent.memory, "window_size", None)
+    pause = agent.retry.backoff_ms if agent.retry is not None else None
+    numbers = {"max_tokens": agent.max_tokens, "retry.backoff_ms": pause, "memory.window_size": window}
+    return [
+        f"agent.{field} is above {MOST_COUNTED}"
+        for field, number in numbers.items()
+        if number is not None and number > MOST_COUNTED
+    ]
 
 
 def read_agent_spec(data: bytes, *, name: str) -> AgentSpec:

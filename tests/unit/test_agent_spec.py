@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -10,6 +10,7 @@ import yaml
 
 from schemas.agent_spec import AgentSpec, Schedule, SecretRef, read_agent_spec
 from schemas.errors import AgentSpecRejected
+from tasks.agents.due import Due, due_now, is_late, is_superseded
 
 
 def spec(**fields: Any) -> dict[str, Any]:
@@ -80,6 +81,14 @@ def test_secrets_are_references_by_where_they_go() -> None:
         ({"schedule": {"cron": "61 * * * *"}}, "schedule.cron", "no cron line"),
         ({"schedule": {"cron": "0 0 30 2 *"}}, "schedule.cron", ""),
         ({"schedule": {"cron": "* * * * *", "timezone": "Mars/Olympus"}}, "schedule.timezone", "no time zone"),
+        ({"schedule": {"cron": "* * * * *", "late_after_seconds": 10**12}}, "schedule.late_after_seconds", "31622400"),
+        ({"schedule": {"cron": "* * * * *", "jitter_seconds": 86_401}}, "schedule.jitter_seconds", "86400"),
+        ({"limits": {"wall_seconds": 31_622_401}}, "limits.wall_seconds", "31622400"),
+        ({"limits": {"tokens": 10**12 + 1}}, "limits.tokens", "1000000000000"),
+        ({"limits": {"cost_microusd": 10**400}}, "limits.cost_microusd", "integer"),
+        ({"retries": {"backoff_seconds": 86_401}}, "retries.backoff_seconds", "86400"),
+        ({"concurrency": 10_001}, "concurrency", "10000"),
+        ({"agent": spec()["agent"] | {"max_tokens": 1e300}}, "", "agent.max_tokens is above"),
         ({"limits": {"turns": 0}}, "limits.turns", "greater than or equal to 1"),
         ({"limits": {"turns": "10"}}, "limits.turns", "integer"),
         ({"limits": {"wall_seconds": True}}, "limits.wall_seconds", "integer"),
@@ -125,6 +134,18 @@ def test_task_that_comes_out_empty_is_no_task() -> None:
     task = read(task={"prompt": "{{a}}", "variables": {"a": {"default": ""}}}).task
     with pytest.raises(ValueError, match="empty"):
         task.fill({"a": "  \n"})
+
+
+def test_the_longest_times_that_a_specification_may_name_are_times_of_the_calendar() -> None:
+    found = read(schedule={"cron": "0 0 * * *", "late_after_seconds": 31_622_400})
+    skipping = read(
+        schedule={"cron": "0 0 * * *", "jitter_seconds": 86_400, "late_after_seconds": 31_622_400, "late": "skip"}
+    )
+    due, now = datetime(2026, 7, 1, tzinfo=UTC), datetime(2026, 7, 3, 12, tzinfo=UTC)
+    assert due_now(found, None, now) == Due(datetime(2026, 7, 3, tzinfo=UTC), late=False)
+    assert not is_superseded(found, due, now)
+    assert not is_late(skipping, due, now)
+    assert is_late(skipping, due, now + timedelta(days=368))
 
 
 def test_due_times_follow_the_time_zone() -> None:
