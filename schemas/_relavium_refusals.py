@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Any, Final
 
 from pydantic import ValidationError
@@ -11,7 +12,7 @@ from pydantic_core import ErrorDetails
 from schemas._relavium_values import kind_of
 from schemas.errors import FieldRejected
 
-__all__ = ["Refusal", "first_refusal", "refused"]
+__all__ = ["Refusal", "first_refusal", "refused", "shown_path"]
 
 _RULES: Final = {
     "missing": ("required", "missing"),
@@ -67,6 +68,11 @@ def _refusal(error: ErrorDetails) -> Refusal:
         return rule, ".".join(path), message.format(kind=kind_of(error["input"]))
     # pydantic's own sentence quotes the input, and is no format.
     return error["type"], ".".join(path), error["msg"]
+
+
+def shown_path(steps: Iterable[str]) -> str:
+    """Where a field lies, as one printable word."""
+    return ".".join(map(_shown, steps))
 
 
 def _shown(step: str) -> str:

@@ -12,7 +12,8 @@ from typing import Annotated, Any, Final, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from schemas._agent_schedule import DAY_SECONDS, YEAR_SECONDS, Schedule
-from schemas._relavium_refusals import first_refusal
+from schemas._agent_workspace import Place, Workspace
+from schemas._relavium_refusals import first_refusal, shown_path
 from schemas._relavium_values import KEBAB
 from schemas.errors import AgentSpecRejected, WorkflowRejected
 from schemas.relavium_agent import Agent, authored_problems
@@ -40,6 +41,7 @@ PermissionMode = Literal["read-only", "workspace-write", "full"]
 _VARIABLE = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 _ENVIRONMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _PLACEHOLDER = re.compile(r"\{\{(.*?)\}\}", re.DOTALL)
+_UNUSABLE = re.compile("[\0\ud800-\udfff]")
 _ADDRESS = re.compile(r"https?://[^@\s]+")
 
 _OURS: Final = ("SESSIONMILL_", "PREFECT_", "AWS_")
@@ -157,28 +159,6 @@ class Task(_Strict):
         return text
 
 
-class Workspace(_Strict):
-    """Where the run works.
-
-    ``empty``: a new folder. ``copy``: a new copy of ``path``, thrown away after the run. ``git``: a new checkout of
-    ``ref`` of the repository ``path``. ``folder``: ``path`` itself, whose changes stay.
-    """
-
-    kind: Literal["empty", "copy", "git", "folder"] = "empty"
-    path: str | None = None
-    ref: str | None = None
-
-    @model_validator(mode="after")
-    def _fields_of_the_kind(self) -> Self:
-        if (self.kind == "empty") != (self.path is None):
-            raise ValueError("empty has no path" if self.kind == "empty" else f"{self.kind} needs a path")
-        if self.kind != "git" and self.ref is not None:
-            raise ValueError("only git has a ref")
-        if self.kind == "git" and (not self.ref or self.ref.startswith("-")):
-            raise ValueError("git needs a ref: a branch, a tag or a commit")
-        return self
-
-
 MOST_COUNTED: Final = 10**12
 """A million dollars, in micro-dollars; far below what figures of a run are stored as."""
 
@@ -233,7 +213,7 @@ class AgentSpec(_Strict):
     permissions: Permissions = Permissions()
     retries: Retries = Retries()
     concurrency: Annotated[int, Field(ge=1, le=10_000)] = 1
-    archive: str | None = None
+    archive: Place | None = None
     """Where transcripts and run records go: a folder or s3://bucket/prefix; None: what is configured."""
 
     @field_validator("name")
@@ -295,6 +275,19 @@ def _too_many(agent: Agent) -> list[str]:
     ]
 
 
+def _unusable_text(value: Any, path: tuple[str, ...] = ()) -> tuple[str, ...] | None:
+    """Where a text, or a key, can be no argument, variable or file name; None: nowhere."""
+    if isinstance(value, str):
+        return path if _UNUSABLE.search(value) else None
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, item in items:
+        below = (*path, str(key))
+        found = _unusable_text(str(key), below) or _unusable_text(item, below)
+        if found is not None:
+            return found
+    return None
+
+
 def read_agent_spec(data: bytes, *, name: str) -> AgentSpec:
     """The specification in ``data``; ``name`` is its file's. Raises AgentSpecRejected, naming field and rule."""
     try:
@@ -304,6 +297,8 @@ def read_agent_spec(data: bytes, *, name: str) -> AgentSpec:
         raise AgentSpecRejected(name, error.rule, where, error.detail) from None
     if not isinstance(document, dict):
         raise AgentSpecRejected(name, "invalid_type", "", "not a mapping of fields")
+    if (odd := _unusable_text(document)) is not None:
+        raise AgentSpecRejected(name, "text", shown_path(odd), "holds NUL or half a character, which no program takes")
     try:
         return AgentSpec.model_validate(document)
     except ValidationError as error:

@@ -77,6 +77,16 @@ def test_secrets_are_references_by_where_they_go() -> None:
         ({"workspace": {"kind": "git", "path": "/srv/repo"}}, "workspace", "needs a ref"),
         ({"workspace": {"kind": "git", "path": "/srv/repo", "ref": "--upload-pack=x"}}, "workspace", "needs a ref"),
         ({"workspace": {"kind": "copy"}}, "workspace", "needs a path"),
+        ({"workspace": {"kind": "folder", "path": ""}}, "workspace.path", "empty"),
+        ({"workspace": {"kind": "folder", "path": "a\0b"}}, "workspace.path", "NUL"),
+        ({"workspace": {"kind": "folder", "path": "a\nb"}}, "workspace.path", "control character"),
+        ({"workspace": {"kind": "git", "path": "/srv/repo", "ref": ""}}, "workspace.ref", "empty"),
+        ({"workspace": {"kind": "git", "path": "/srv/repo", "ref": "a\x1bb"}}, "workspace.ref", "control character"),
+        ({"archive": ""}, "archive", "empty"),
+        ({"archive": "a\x9bb"}, "archive", "control character"),
+        ({"agent": spec()["agent"] | {"tools": ["Read", "B\0"]}}, "agent.tools.1", "NUL"),
+        ({"environment": {"X": {"value": "a\0"}}}, "environment.X.value", "NUL"),
+        ({"environment": {"X\0": {"value": "a"}}}, "environment.X\\x00", "NUL"),
         ({"schedule": {"cron": "* * * *"}}, "schedule.cron", "five fields"),
         ({"schedule": {"cron": "61 * * * *"}}, "schedule.cron", "no cron line"),
         ({"schedule": {"cron": "0 0 30 2 *"}}, "schedule.cron", ""),
@@ -108,6 +118,11 @@ def test_what_cannot_be_meant_is_refused_by_its_field(fields: dict[str, Any], fi
 def test_what_is_no_plain_mapping_is_refused(text: bytes) -> None:
     with pytest.raises(AgentSpecRejected, match=r"agents/a\.yaml"):
         read_agent_spec(text, name="agents/a.yaml")
+
+
+def test_half_a_character_is_refused_like_nul() -> None:
+    with pytest.raises(AgentSpecRejected, match="half a character"):
+        read_agent_spec(b'name: "a\\ud800"\n', name="agents/a.yaml")
 
 
 def test_tools_are_narrowed_and_never_widened() -> None:
