@@ -144,7 +144,8 @@ class Task(_Strict):
         return self
 
     def fill(self, given: dict[str, str]) -> str:
-        """The task's text; raises ValueError for an undeclared or a missing variable, or an empty text."""
+        """The task's text; raises ValueError for an undeclared or a missing variable, a value that is no text, or an
+        empty text."""
         unknown = sorted(set(given) - set(self.variables))
         if unknown:
             raise ValueError(f"no such variable: {', '.join(unknown)}")
@@ -152,6 +153,9 @@ class Task(_Strict):
         missing = sorted(name for name, value in values.items() if value is None)
         if missing:
             raise ValueError(f"no value for {', '.join(missing)}, which has no default")
+        for name, value in given.items():
+            if _UNUSABLE.search(value):
+                raise ValueError(f"the value of {name} holds NUL, or bytes that are not UTF-8; it has to be text")
         # One pass: what a value holds is text, and is not filled in again.
         text = _PLACEHOLDER.sub(lambda found: values[found[1].strip()] or "", self.prompt)
         if not text.strip():

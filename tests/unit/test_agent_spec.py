@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -143,6 +144,12 @@ def test_task_is_filled_once_from_declared_variables() -> None:
         task.fill({})
     with pytest.raises(ValueError, match="no such variable: c"):
         task.fill({"a": "1", "c": "2"})
+
+
+@pytest.mark.parametrize("value", [os.fsdecode(b"a\xffb"), "a\0b"])
+def test_a_value_that_no_program_takes_is_refused_by_its_name(value: str) -> None:
+    with pytest.raises(ValueError, match="the value of repo holds NUL, or bytes that are not UTF-8"):
+        read().task.fill({"repo": value})
 
 
 def test_task_that_comes_out_empty_is_no_task() -> None:
