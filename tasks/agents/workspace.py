@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import shutil
 from contextlib import suppress
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ from schemas.errors import WrongUse
 __all__ = ["RunFolders", "make_folders", "passing_folder", "project_of", "remove_folders"]
 
 _GIT_SECONDS: Final = 600
+_COMMIT: Final = re.compile(r"[0-9a-f]{40,64}")
 
 
 @dataclass(frozen=True)
@@ -97,13 +99,12 @@ def _copy(source: Path, target: Path) -> None:
 async def _check_out(repository: Path, ref: str, target: Path) -> None:
     """A checkout with a history of its own: nothing that the agent commits reaches the repository."""
     await _git("clone", "--quiet", "--no-local", "--no-checkout", "--", str(repository), str(target))
-    found = await _git("-C", str(target), "rev-parse", "--verify", "--quiet", f"{ref}^{{commit}}", fails=True)
-    if not found:
-        found = await _git(
-            "-C", str(target), "rev-parse", "--verify", "--quiet", f"origin/{ref}^{{commit}}", fails=True
-        )
-    if not found:
-        raise WrongUse(f"workspace: {repository} has no ref {ref}")
+    # Asked where the branches are: a clone has them under other names, and not all that its origin has.
+    asked = ("rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}")
+    found = await _git("-C", str(repository), *asked, fails=True)
+    if _COMMIT.fullmatch(found) is None:
+        raise WrongUse(f"workspace: {repository} has no ref {ref} — name a branch, a tag or a commit")
+    await _git("-C", str(target), "fetch", "--quiet", "origin", found)
     await _git("-C", str(target), "-c", "core.hooksPath=/dev/null", "checkout", "--quiet", "--detach", found)
 
 

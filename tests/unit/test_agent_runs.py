@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import time
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -376,27 +377,70 @@ def test_copy_leaves_its_source_alone_and_goes_with_the_run(tmp_path: Path) -> N
     assert not folders.root.exists()
 
 
-def test_git_workspace_is_a_checkout_of_the_ref_with_a_history_of_its_own(tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Commit "one" is tagged v1, "two" is main, "three" the branch side/é, and "four" on no branch of its own."""
     import subprocess
+
+    folder = tmp_path_factory.mktemp("repo")
 
     def git(*arguments: str) -> None:
         identity = ("-c", "user.name=t", "-c", "user.email=t@example.org")
-        subprocess.run(["git", "-C", str(tmp_path / "repo"), *identity, *arguments], check=True, capture_output=True)
+        subprocess.run(["git", "-C", str(folder), *identity, *arguments], check=True, capture_output=True)
 
-    (tmp_path / "repo").mkdir()
+    def commit(text: str) -> None:
+        (folder / "a.txt").write_text(text)
+        git("add", ".")
+        git("commit", "-qm", text)
+
     git("init", "-q", "-b", "main")
-    (tmp_path / "repo/a.txt").write_text("one")
-    git("add", ".")
-    git("commit", "-qm", "one")
-    git("tag", "v1")
-    (tmp_path / "repo/a.txt").write_text("two")
-    git("commit", "-qam", "two")
-    workspace = Workspace(kind="git", path=str(tmp_path / "repo"), ref="v1")
+    commit("one")
+    git("tag", "-a", "v1", "-m", "v1")
+    commit("two")
+    git("checkout", "-qb", "side/é")
+    commit("three")
+    git("checkout", "-q", "--detach", "main")
+    commit("four")
+    git("update-ref", "refs/remotes/elsewhere/main", "HEAD")
+    git("checkout", "-q", "main")
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("ref", "text"),
+    [
+        ("v1", "one"),
+        ("refs/tags/v1", "one"),
+        ("main", "two"),
+        ("HEAD", "two"),
+        ("main~1", "one"),
+        ("refs/heads/main", "two"),
+        ("side/é", "three"),
+        ("heads/side/é", "three"),
+        ("refs/heads/side/é", "three"),
+        ("elsewhere/main", "four"),
+    ],
+)
+def test_git_workspace_is_a_checkout_of_the_ref_with_a_history_of_its_own(
+    repository: Path, tmp_path: Path, ref: str, text: str
+) -> None:
+    workspace = Workspace(kind="git", path=str(repository), ref=ref)
     folders = asyncio.run(make_folders(tmp_path / "run", workspace))
-    assert (folders.workspace / "a.txt").read_text() == "one"
-    with pytest.raises(WrongUse, match="has no ref nowhere"):
-        asyncio.run(make_folders(tmp_path / "other", workspace.model_copy(update={"ref": "nowhere"})))
-    assert not (tmp_path / "other").exists()
+    assert (folders.workspace / "a.txt").read_text() == text
+    assert (folders.workspace / ".git/objects").is_dir()
+
+
+@pytest.mark.parametrize("ref", ["nowhere", "^main", "main..v1", "v1..", "main:a.txt", "HEAD^{tree}", "@{u}", " main"])
+def test_what_names_no_commit_is_no_ref(repository: Path, tmp_path: Path, ref: str) -> None:
+    with pytest.raises(WrongUse, match=f"has no ref {re.escape(ref)} — name a branch"):
+        asyncio.run(make_folders(tmp_path / "run", Workspace(kind="git", path=str(repository), ref=ref)))
+    assert not (tmp_path / "run").exists()
+
+
+def test_folder_that_is_no_repository_has_no_refs(repository: Path, tmp_path: Path) -> None:
+    (repository / "below").mkdir()
+    with pytest.raises(WrongUse, match="git clone failed"):
+        asyncio.run(make_folders(tmp_path / "run", Workspace(kind="git", path=str(repository / "below"), ref="main")))
 
 
 def test_only_plain_files_are_archived(tmp_path: Path) -> None:
