@@ -10,13 +10,14 @@ import asyncio
 import os
 import re
 import shutil
+import stat
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from schemas.agent_spec import Workspace
-from schemas.errors import WrongUse
+from schemas.errors import AccessRefused, WrongUse
 
 __all__ = ["RunFolders", "make_folders", "passing_folder", "project_of", "remove_folders"]
 
@@ -34,7 +35,8 @@ class RunFolders:
 
 
 async def make_folders(root: Path, workspace: Workspace) -> RunFolders:
-    """Make what a run needs below ``root``, which must not be there. Raises `WrongUse` for a workspace that is not."""
+    """Make what a run needs below ``root``, which must not be there. Raises `WrongUse` for a workspace that is not,
+    and `AccessRefused` for one that cannot be copied."""
     root.mkdir(parents=True, mode=0o700)
     home = root / "home"
     home.mkdir(mode=0o700)
@@ -92,8 +94,26 @@ def _source(workspace: Workspace) -> Path:
 
 
 def _copy(source: Path, target: Path) -> None:
-    # Links stay links: following one would copy what lies outside of the folder.
-    shutil.copytree(source, target, symlinks=True)
+    """A copy of its folders, files and links. Raises `WrongUse` for one that would copy itself, and `AccessRefused`."""
+    if target.resolve().is_relative_to(source):
+        raise WrongUse(
+            f"workspace: {source} holds the folder for runs, so that its copy would copy itself; move either"
+        )
+    try:
+        # Links stay links: following one would copy what lies outside of the folder.
+        shutil.copytree(source, target, symlinks=True, ignore=_special)
+    except shutil.Error as error:
+        (_, _, first), *others = error.args[0]
+        more = f" (and {len(others)} more)" if others else ""
+        raise AccessRefused(str(source), "copy", f"{first}{more}") from None
+
+
+def _special(folder: str, names: list[str]) -> list[str]:
+    """Those that cannot be copied, having no contents: pipes, sockets and devices."""
+    kinds = {name: os.lstat(os.path.join(folder, name)).st_mode for name in names}
+    return [
+        name for name, mode in kinds.items() if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode) or stat.S_ISLNK(mode))
+    ]
 
 
 async def _check_out(repository: Path, ref: str, target: Path) -> None:

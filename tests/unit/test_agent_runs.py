@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import re
+import socket
 import time
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -18,7 +19,7 @@ import zstandard
 from schemas.agent_record import RunStart
 from schemas.agent_run import ModelCall, StopReason, TokenCount, ToolUse
 from schemas.agent_spec import AgentSpec, Limits, Workspace, read_agent_spec
-from schemas.errors import AgentSpecRejected, RunnerMissing, StoreUnavailable, WrongUse
+from schemas.errors import AccessRefused, AgentSpecRejected, RunnerMissing, StoreUnavailable, WrongUse
 from storage.agent_runs import AgentRuns
 from storage.local import LocalStore
 from tasks.agents.archive import left_transcripts, transcript_files
@@ -375,6 +376,42 @@ def test_copy_leaves_its_source_alone_and_goes_with_the_run(tmp_path: Path) -> N
     remove_folders(folders.root)
     assert (source / "a.txt").read_text() == "a"
     assert not folders.root.exists()
+
+
+def test_copy_leaves_out_what_has_no_contents(tmp_path: Path) -> None:
+    source = tmp_path / "source"
+    (source / "below").mkdir(parents=True)
+    (source / "a.txt").write_text("a")
+    (source / "dangling").symlink_to("/nonexistent")
+    os.mkfifo(source / "below/pipe")
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(source / "socket"))
+        folders = asyncio.run(make_folders(tmp_path / "run", Workspace(kind="copy", path=str(source))))
+    copied = sorted(str(path.relative_to(folders.workspace)) for path in folders.workspace.rglob("*"))
+    assert copied == ["a.txt", "below", "dangling"]
+
+
+@pytest.mark.parametrize("source", [".", "work"])
+def test_folder_that_holds_the_runs_is_not_copied_into_one(tmp_path: Path, source: str) -> None:
+    (tmp_path / "work").mkdir()
+    workspace = Workspace(kind="copy", path=str(tmp_path / source))
+    with pytest.raises(WrongUse, match="holds the folder for runs"):
+        asyncio.run(make_folders(tmp_path / "work/reviewer/run-1", workspace))
+    assert not (tmp_path / "work/reviewer/run-1").exists()
+
+
+def test_what_cannot_be_copied_is_named_and_nothing_is_left_of_it(tmp_path: Path) -> None:
+    source, deepest = tmp_path / "s", os.pathconf("/", "PC_PATH_MAX") - 300
+    deep = str(source)
+    while len(deep) < deepest:
+        deep += "/" + "x" * 100
+    os.makedirs(deep)
+    run = tmp_path / ("r" * 200) / ("u" * 200)
+    with pytest.raises(
+        AccessRefused, match=r"/s: the system does not allow to copy it: \[Errno 36\] File name too long"
+    ):
+        asyncio.run(make_folders(run, Workspace(kind="copy", path=str(source))))
+    assert not run.exists()
 
 
 @pytest.fixture(scope="module")
