@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import stat
 import tempfile
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -94,13 +96,19 @@ def open_place(spec: AgentSpec | Path, places: _Places, settings: Settings) -> A
 def private_folder(settings: Settings) -> Path:
     """Where runs work on this machine: a folder that is ours alone. Raises `ConfigurationRejected` for another's."""
     if settings.agents_work is not None:
+        if not settings.agents_work:
+            raise ConfigurationRejected("agents_work is empty — name a folder, or leave it out")
         folder = Path(settings.agents_work).resolve()
-        folder.mkdir(parents=True, exist_ok=True)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except (FileExistsError, NotADirectoryError):
+            raise ConfigurationRejected(f"agents_work: {settings.agents_work} is not a folder") from None
         return folder
     # As programs name the folder that they work in: without links.
     folder = Path(tempfile.gettempdir()).resolve() / f"sessionmill-{os.getuid()}"
-    folder.mkdir(mode=0o700, exist_ok=True)
+    with suppress(FileExistsError):
+        folder.mkdir(mode=0o700)
     found = folder.lstat()
-    if folder.is_symlink() or found.st_uid != os.getuid() or found.st_mode & 0o077:
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o077:
         raise ConfigurationRejected(f"{folder} is not a private folder of this user — remove it, or set agents_work")
     return folder

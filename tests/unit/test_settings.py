@@ -1,10 +1,12 @@
 """Configuration: file, then environment, then options; unknown keys and secrets in the wrong place."""
 
 import os
+import tempfile
 from pathlib import Path
 
 import pytest
 
+from flows.agent_parameters import private_folder
 from flows.settings import load_settings
 from schemas.errors import ConfigurationRejected
 
@@ -106,3 +108,31 @@ def test_what_is_wrong_with_an_option_is_said_under_its_name(folder: Path) -> No
         "--completed-after: 'soon' is no length of time",
         "write it as 1h, 90m or 1h30m",
     }
+
+
+@pytest.mark.parametrize("below", ["", "/below"])
+def test_file_in_the_place_of_the_folder_for_runs_is_refused_by_the_settings_name(folder: Path, below: str) -> None:
+    (folder / "work").touch()
+    with pytest.raises(ConfigurationRejected, match=f"^agents_work: work{below} is not a folder$"):
+        private_folder(load_settings(agents_work=f"work{below}"))
+
+
+def test_no_folder_for_runs_is_not_the_current_one() -> None:
+    with pytest.raises(ConfigurationRejected, match="agents_work is empty"):
+        private_folder(load_settings(agents_work=""))
+
+
+def test_folder_for_runs_below_tmp_is_private_or_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    ours = private_folder(load_settings())
+    assert ours.parent == folder.resolve()
+    assert ours.stat().st_mode & 0o777 == 0o700
+    assert private_folder(load_settings()) == ours
+    ours.rmdir()
+    ours.touch(mode=0o600)
+    with pytest.raises(ConfigurationRejected, match="not a private folder of this user — remove it"):
+        private_folder(load_settings())
+    ours.unlink()
+    ours.symlink_to(folder / "elsewhere")
+    with pytest.raises(ConfigurationRejected, match="not a private folder"):
+        private_folder(load_settings())
