@@ -13,7 +13,7 @@ import typer
 from flows.agent_missing import missing_for
 from flows.agent_parameters import AgentParameters, AgentPlace, open_place
 from flows.agent_secrets import secrets_of
-from flows.console import DONE, PROBLEMS, columns, printable, write_json
+from flows.console import DONE, PROBLEMS, columns, printable, write_answer, write_json
 from flows.run import run_until_signal
 from flows.settings import Settings, load_settings
 from schemas.agent_record import RunEnd
@@ -134,7 +134,7 @@ def _print(settled: Settled, *, json: bool) -> None:
         write_json({"run": end.model_dump(mode="json"), "sessions": landed, "row": settled.row})
         return
     if end.final_text:
-        typer.echo(end.final_text)
+        write_answer(end.final_text)
     tokens = end.tokens()
     cost = "unknown cost" if end.cost_microusd is None else f"${end.cost_microusd / 1_000_000:.6f}"
     typer.echo(f"{end.run_id}: {len(end.calls or ())} model calls, {tokens.total} tokens, {cost}", err=True)

@@ -36,7 +36,7 @@ class DueSummary(BaseModel):
     def sentence(self) -> str:
         bad = sum(not run.good for run in self.runs)
         said = f"{len(self.runs)} of {self.agents} agents were due"
-        return "; ".join([said, *([f"{bad} did not complete"] if bad else []), *self.refused])
+        return "; ".join([said, *([f"{bad} did not complete"] if bad else []), *map(printable, self.refused)])
 
     def text(self) -> str:
         rows = [[run.agent, printable(run.said)] for run in self.runs]

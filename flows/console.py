@@ -38,6 +38,7 @@ __all__ = [
     "printable",
     "progress",
     "show_what_is_waited_for",
+    "write_answer",
     "write_json",
 ]
 
@@ -64,6 +65,17 @@ def error_facts(error: SessionmillError) -> dict[str, Any]:
 def printable(text: str) -> str:
     """`text` with everything that is not printable shown as an escape; line ends too."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape", "surrogatepass").decode("ascii") for c in text)
+
+
+def write_answer(text: str) -> None:
+    """`text` and a line end on standard output: as it is, in UTF-8, for a program; on a terminal with all that could
+    steer it shown as escapes, lines and tabs kept."""
+    if not sys.stdout.isatty():
+        # As bytes: text is written without its colour codes where no terminal is.
+        typer.echo(text.encode("utf-8", "backslashreplace"))
+        return
+    lines = text.replace("\r\n", "\n").split("\n")
+    typer.echo("\n".join("\t".join(map(printable, line.split("\t"))) for line in lines))
 
 
 def columns(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:

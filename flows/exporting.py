@@ -7,7 +7,7 @@ from pathlib import Path
 
 import typer
 
-from flows.console import progress, write_json
+from flows.console import printable, progress, write_json
 from flows.export_summary import ExportSummary, export_options, exportable
 from flows.output_file import write_output
 from flows.sessions import chosen
@@ -34,7 +34,7 @@ def scaffold_session(record: str, messages: str, output: str | None, *, json: bo
     if output is not None:
         write_output(output, made.data)
     for warning in made.warnings:
-        typer.echo(f"sessionmill: {warning}", err=True)
+        typer.echo(f"sessionmill: {printable(warning)}", err=True)
     if json:
         facts = {"session": session.id, "workflow": made.workflow_id, "turns": made.turns, "warnings": made.warnings}
         write_json({**facts, "file": output} if output is not None else {**facts, "text": made.data.decode()})

@@ -2,15 +2,7 @@
 
 from __future__ import annotations
 
-import fcntl
-import os
-import pty
 import re
-import struct
-import subprocess
-import sys
-import termios
-import threading
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +12,8 @@ from flows.report_agents import AGENT_COLUMNS
 from storage.local import LocalStore
 from storage.objects import StoreSettings
 from storage.usage_dataset import write_run
+from tests.terminal import on_terminal
 from tests.usage_rows import call, headless_run, write_calls
-
-ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
@@ -42,35 +33,10 @@ def usage(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def on_terminal(width: int, *arguments: str) -> list[str]:
+def report_lines(width: int, *arguments: str) -> list[str]:
     """The lines that the command prints on a terminal of this width, without its colours."""
-    ours, its = pty.openpty()
-    fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", 50, width, 0, 0))
-    read: list[bytes] = []
-
-    def listen() -> None:
-        try:
-            while piece := os.read(ours, 1 << 16):
-                read.append(piece)
-        except OSError:  # how a terminal ends that nobody has open any more
-            return
-
-    listener = threading.Thread(target=listen)
-    listener.start()
-    environment = {name: value for name, value in os.environ.items() if name not in ("COLUMNS", "LINES")}
-    done = subprocess.run(
-        [sys.executable, "-m", "flows", "report", *arguments],
-        stdout=its,
-        stderr=subprocess.PIPE,
-        env=environment | {"TERM": "xterm", "NO_COLOR": "1"},
-        cwd=ROOT,
-        check=False,
-    )
-    os.close(its)
-    listener.join()
-    os.close(ours)
-    assert done.returncode == 0, done.stderr
-    return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", b"".join(read).decode()).splitlines()
+    printed = on_terminal(width, "-m", "flows", "report", *arguments)
+    return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", printed.decode()).splitlines()
 
 
 @pytest.mark.parametrize(
@@ -83,7 +49,7 @@ def on_terminal(width: int, *arguments: str) -> list[str]:
     ],
 )
 def test_a_table_leaves_out_no_more_columns_than_it_must_and_names_them(usage: Path, width: int, left_out: str) -> None:
-    lines = on_terminal(width, str(usage), "--table", "models")
+    lines = report_lines(width, str(usage), "--table", "models")
     (head,) = (line for line in lines if line.strip().startswith("Model "))
     found = re.split(r" {2,}", head.strip())
     columns = [
@@ -115,7 +81,7 @@ def test_a_table_leaves_out_no_more_columns_than_it_must_and_names_them(usage: P
     ],
 )
 def test_a_table_of_agents_leaves_out_no_more_columns_than_it_must(usage: Path, width: int, left_out: str) -> None:
-    lines = on_terminal(width, str(usage), "--table", "agents")
+    lines = report_lines(width, str(usage), "--table", "agents")
     (head,) = (line for line in lines if line.strip().startswith("Agent "))
     found = re.split(r" {2,}", head.strip())
     assert found == ["Agent", *(column for column in AGENT_COLUMNS if column not in left_out.split(", "))]
@@ -125,7 +91,7 @@ def test_a_table_of_agents_leaves_out_no_more_columns_than_it_must(usage: Path, 
 
 
 def test_the_note_says_which_table_leaves_out_what_where_they_differ(usage: Path) -> None:
-    said = " ".join(" ".join(on_terminal(120, str(usage))).split())
+    said = " ".join(" ".join(report_lines(120, str(usage))).split())
     assert (
         "Left out for want of width: Own (daily, monthly); Own, Input (models, projects); "
         "Own, Input, Cache write, Output, Cache read (sessions); Turns, Input, Cache write (agents). A wider"
@@ -133,7 +99,7 @@ def test_the_note_says_which_table_leaves_out_what_where_they_differ(usage: Path
 
 
 def test_a_session_keeps_its_project_where_there_is_room(usage: Path) -> None:
-    (head,) = (line for line in on_terminal(140, str(usage), "--table", "sessions") if "Session " in line)
+    (head,) = (line for line in report_lines(140, str(usage), "--table", "sessions") if "Session " in line)
     assert "Project" in head
-    (head,) = (line for line in on_terminal(80, str(usage), "--table", "sessions") if "Session " in line)
+    (head,) = (line for line in report_lines(80, str(usage), "--table", "sessions") if "Session " in line)
     assert "Project" not in head
