@@ -165,7 +165,7 @@ def _coverage(report: UsageReport, limit: int) -> Table:
         table.add_column(column, justify="right", no_wrap=True)
     for status, model, amounts in covered(report, limit):
         cells = (count(amounts.calls), count(amounts.total), _cost(report, amounts))
-        table.add_row(Text(status), Text(shortened(model, _NAME)), *map(Text, cells))
+        table.add_row(Text(shortened(status, _NAME)), Text(shortened(model, _NAME)), *map(Text, cells))
     return table
 
 

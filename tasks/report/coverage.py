@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from schemas.usage import COST_STATUSES
 from tasks.report.amounts import NONE, Amounts
-from tasks.report.figures import count, named
+from tasks.report.figures import count, named, printable
 from tasks.report.usage_report import UsageReport
 
 __all__ = ["by_status", "covered", "status_words"]
@@ -24,8 +24,8 @@ _WORDS = {
 
 
 def status_words(status: str | None) -> str:
-    """A status in words; one that is not known stands for itself."""
-    return _WORDS.get(status or "", f"Other: {status}" if status else "No status")
+    """A status in words; one that is not known stands for itself, and may be any text."""
+    return _WORDS.get(status or "", f"Other: {printable(status)}" if status else "No status")
 
 
 def by_status(report: UsageReport) -> dict[str | None, Amounts]:

@@ -22,6 +22,7 @@ from storage.local import LocalStore
 from storage.objects import StoreSettings
 from storage.usage_dataset import manifest_key
 from tasks.report import Amounts, Line, Scope, UsageReport, condense, json_of, merge, read_report, report_of, scope_of
+from tasks.report.coverage import covered, status_words
 from tasks.report.figures import (
     DASH,
     compact,
@@ -462,6 +463,13 @@ def test_long_names_keep_both_ends_and_wide_characters_count_twice() -> None:
 def test_names_show_what_is_not_seen() -> None:
     assert named("a\u202eb\n\x1b\u200b", "model") == r"a\u202eb\n\x1b\u200b"
     assert (named("", "project"), named(None, "project")) == ('""', "(no project)")
+
+
+def test_a_status_that_is_not_known_shows_what_is_not_seen() -> None:
+    assert status_words("unknown_model") == "No price: the model is in no price table"
+    assert (status_words(None), status_words("")) == ("No status", "No status")
+    found = report(call("a", cost_status="\x1b[31mRED<script>\n\u202e"))
+    assert [words for words, _, _ in covered(found, 0)] == [r"Other: \x1b[31mRED<script>\n\u202e"]
 
 
 # The page.
