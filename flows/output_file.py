@@ -20,15 +20,19 @@ __all__ = ["write_output"]
 
 
 def write_output(name: str, data: bytes) -> None:
-    """`data` becomes the file that `name` leads to, or what was there stays. Raises `WrongUse` for what is no file."""
+    """`data` becomes the file that `name` leads to, or what was there stays. Raises `WrongUse` for what is no file, and
+    `OSError`, naming it, where the system fails."""
     standing = _standing(name)
     path = Path(os.path.realpath(name))
     if not path.parent.is_dir():
         raise WrongUse(f"{name}: not a file in a folder that is there")
     try:
         _replace(path, data, standing)
-    except PermissionError as error:
+    except (PermissionError, FileNotFoundError) as error:
         raise WrongUse(f"{name}: cannot be written: {error.strerror}") from None
+    except OSError as error:
+        # The name of the temporary file would say nothing to whoever asked for this one.
+        raise OSError(error.errno, error.strerror, name) from None
 
 
 def _standing(name: str) -> os.stat_result | None:

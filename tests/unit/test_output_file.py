@@ -50,6 +50,22 @@ def test_folder_is_refused(sessionmill: Command, folder: Path) -> None:
     assert names(folder) == []
 
 
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="there is no such file system here")
+def test_folder_that_takes_no_files_is_named_by_the_file_asked_for(sessionmill: Command) -> None:
+    done = scaffold(sessionmill, "/proc/workflow.yaml")
+    assert (done.code, done.out) == (2, "")
+    assert done.err == "sessionmill: /proc/workflow.yaml: cannot be written: No such file or directory\n"
+
+
+def test_disk_that_is_full_is_said_of_the_file_asked_for(folder: Path) -> None:
+    limit = "import resource, signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN)"
+    limit += "; resource.setrlimit(resource.RLIMIT_FSIZE, (10, 10))"
+    writes = f"from flows.output_file import write_output; write_output({str(folder / 'f')!r}, bytes(100))"
+    done = subprocess.run([sys.executable, "-c", f"{limit}; {writes}"], capture_output=True, text=True, check=False)
+    assert done.stderr.splitlines()[-1] == f"OSError: [Errno 27] File too large: {str(folder / 'f')!r}"
+    assert names(folder) == []
+
+
 @pytest.mark.parametrize("name", ["", "new/", "one/", "one/two", "none/two"])
 def test_what_can_be_no_file_is_refused(sessionmill: Command, folder: Path, name: str) -> None:
     (folder / "one").write_text("old")
