@@ -109,4 +109,5 @@ def _parts(line: Line) -> dict[str, Any]:
 
 
 def _time(moment: datetime | None) -> str | None:
-    return None if moment is None else f"{moment:%Y-%m-%dT%H:%M:%S}.{moment.microsecond // 1000:03d}Z"
+    # strftime writes years before 1000 with fewer digits.
+    return None if moment is None else f"{moment.replace(tzinfo=None).isoformat(timespec='milliseconds')}Z"

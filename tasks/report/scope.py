@@ -14,6 +14,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from fnmatch import fnmatchcase
+from itertools import islice
 
 import polars as pl
 
@@ -77,16 +78,21 @@ def local_time(moment: datetime, zone: str) -> datetime:
 
 def _zone(name: str) -> str:
     """`name`, when the library that converts times knows it."""
+    if _is_zone(name):
+        return name
+    # This machine may have names that the library has not: "localtime" is one.
+    close = filter(_is_zone, difflib.get_close_matches(name, sorted(zoneinfo.available_timezones()), 5))
+    meant = "".join(f"; did you mean {each}?" for each in islice(close, 1))
+    raise WrongUse(f"--zone {name!r} is no time zone: give a name such as America/Los_Angeles{meant}")
+
+
+def _is_zone(name: str) -> bool:
     noon = pl.Series([datetime(2000, 1, 1, 12, tzinfo=UTC)], dtype=pl.Datetime("us", "UTC"))
     try:
-        if not name:
-            raise ValueError
         noon.dt.convert_time_zone(name)
     except (pl.exceptions.ComputeError, ValueError):
-        close = difflib.get_close_matches(name, sorted(zoneinfo.available_timezones()), 1)
-        meant = f"; did you mean {close[0]}?" if close else ""
-        raise WrongUse(f"--zone {name!r} is no time zone: give a name such as America/Los_Angeles{meant}") from None
-    return name
+        return False
+    return bool(name)
 
 
 _DAY = re.compile(r"[0-9]{4}(-?)[0-9]{2}\1[0-9]{2}")

@@ -164,6 +164,12 @@ def test_zones_and_dates_that_are_none_are_refused(options: dict[str, str], sent
     assert sentence in str(refused.value)
 
 
+@pytest.mark.parametrize("name", ["localtime", "localtim", "Factory"])
+def test_no_zone_is_meant_that_would_be_refused_too(name: str) -> None:
+    with pytest.raises(WrongUse, match=r"^[^;]*$"):
+        scope_of(zone=name)
+
+
 def test_days_at_the_ends_of_the_calendar_are_days() -> None:
     assert scope_of(since="0001-01-01", until="9999-12-31").may_hold(date.min)
     rows = [call(text, call_time=at(text)) for text in ("1900-01-01T00:00", "9998-12-31T23:59")]
@@ -171,6 +177,14 @@ def test_days_at_the_ends_of_the_calendar_are_days() -> None:
     assert keys(found.daily) == [date(1900, 1, 1), date(9998, 12, 31)]
     assert b"Cost per month, by model" in page_of(found)
     assert b"Cost per day, by model" in page_of(report(rows[1]))
+
+
+def test_years_have_four_digits() -> None:
+    found = report(call(call_time=datetime(999, 1, 2, 3, 4, 5, 678_999, tzinfo=UTC)))
+    document = json_of(found)
+    assert (document["firstActivity"], document["daily"][0]["date"]) == ("0999-01-02T03:04:05.678Z", "0999-01-02")
+    assert document["monthly"][0]["month"] == "0999-01"
+    assert b"0999-01-02 03:04<" in page_of(found)
 
 
 def test_weeks_begin_on_mondays_of_the_zone() -> None:

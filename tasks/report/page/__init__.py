@@ -106,7 +106,7 @@ def _header(report: UsageReport) -> Markup:
     scope = report.scope
     facts = [("Days", _range(report)), ("Time zone", scope.zone)]
     if report.totals.last is not None:
-        facts.append(("Newest call", f"{local_time(report.totals.last, scope.zone):%Y-%m-%d %H:%M}"))
+        facts.append(("Newest call", local_time(report.totals.last, scope.zone).isoformat(" ", "minutes")))
     for name, patterns in (("Projects", scope.projects), ("Models", scope.models)):
         if patterns:
             facts.append((name, ", ".join(shortened(printable(pattern), 60) or '""' for pattern in patterns)))
