@@ -12,22 +12,25 @@ from tasks.report import AgentLine, UsageReport
 from tasks.report.agents import all_runs
 from tasks.report.figures import cost_and_parts, count, digits_for, named, shortened
 
-__all__ = ["AGENT_COLUMNS", "AGENT_COLUMNS_LEFT_OUT", "agents_table"]
+__all__ = ["AGENT_COLUMNS", "AGENT_COLUMNS_FIRST_OUT", "AGENT_COLUMNS_LAST_OUT", "agents_table"]
 
 AGENT_COLUMNS = (
     *("Runs", "Completed", "Not completed", "Turns"),
     *("Input", "Cache write", "Cache read", "Output", "Tokens", "Cost", "No cost"),
 )
-AGENT_COLUMNS_LEFT_OUT = ("Turns", "Input", "Cache write", "Output", "Cache read", "Not completed")
+AGENT_COLUMNS_FIRST_OUT = ("Turns", "Input", "Cache write", "Output", "Cache read", "Not completed")
 """Those that a narrow terminal does without, the first one first."""
+AGENT_COLUMNS_LAST_OUT = ("Completed", "Tokens", "No cost")
+"""Those that go when even folded names leave no room."""
 _NAME = 120
 """Columns of a name; JSON has it whole."""
 
 
-def agents_table(report: UsageReport, limit: int, columns: Sequence[str]) -> Table:
-    """A line for each agent, dearest first, at most `limit` (0 for all) and one for what the others come to."""
+def agents_table(report: UsageReport, limit: int, columns: Sequence[str], names: int | None) -> Table:
+    """A line for each agent, dearest first, at most `limit` (0 for all) and one for what the others come to; `names`
+    take at most so many columns of a terminal."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("Agent", overflow="fold")
+    table.add_column("Agent", overflow="fold", max_width=names)
     for column in columns:
         table.add_column(column, justify="right", no_wrap=True)
     digits = digits_for(report.runs.known_microusd)

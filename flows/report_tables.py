@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import io
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any
 
 from rich import box
 from rich.console import Console
-from rich.measure import Measurement
 from rich.table import Table
 from rich.text import Text
 
-from flows.report_agents import AGENT_COLUMNS, AGENT_COLUMNS_LEFT_OUT, agents_table
+from flows.report_agents import AGENT_COLUMNS, AGENT_COLUMNS_FIRST_OUT, AGENT_COLUMNS_LAST_OUT, agents_table
+from flows.report_fitting import UNLIMITED, Made, print_fitted
 from tasks.report import Amounts, Line, UsageReport
 from tasks.report.amounts import NONE
 from tasks.report.costs import costs_of
@@ -36,7 +36,6 @@ _HEADS: dict[str, tuple[str, Any]] = {
     "sessions": ("Session", "session"),
 }
 _IN_ORDER_OF_TIME = ("daily", "monthly")
-_UNLIMITED = 10_000
 _NAME = 120
 """Columns of a name; JSON has it whole."""
 
@@ -45,18 +44,22 @@ def print_tables(report: UsageReport, tables: Sequence[str], limit: int) -> None
     """The wanted tables, coverage, and one closing line; `limit` cuts lines that are in order of cost, 0 none."""
     if isinstance(sys.stdout, io.TextIOWrapper):  # a name may have letters that the terminal has not
         sys.stdout.reconfigure(errors="backslashreplace")
-    console = Console(highlight=False, width=None if sys.stdout.isatty() else _UNLIMITED)
+    console = Console(highlight=False, width=None if sys.stdout.isatty() else UNLIMITED)
     calls = bool(report.totals.all.calls)
     left_out: dict[str, list[str]] = {}
+    make: Made
     for name in tables:
         if name == "agents" and report.agents:
             make = partial(agents_table, report, limit)
-            left_out[name] = _print(console, make, AGENT_COLUMNS, AGENT_COLUMNS_LEFT_OUT)
+            left_out[name] = print_fitted(console, make, AGENT_COLUMNS, AGENT_COLUMNS_FIRST_OUT, AGENT_COLUMNS_LAST_OUT)
         elif name != "agents" and calls:
             columns = ("Project", *_COLUMNS) if name == "sessions" else _COLUMNS
-            left_out[name] = _print(console, partial(_table, report, name, limit), columns, _LEFT_OUT)
+            make = partial(_table, report, name, limit)
+            left_out[name] = print_fitted(console, make, columns, _FIRST_OUT, _LAST_OUT)
     if calls and tuple(tables) != ("agents",):
-        console.print(_coverage(report, limit))
+        make = partial(_coverage, report, limit)
+        if gone := print_fitted(console, make, _COVERAGE, (), ("Tokens", "Cost")):
+            left_out["coverage"] = gone
     if any(left_out.values()):
         names = _left_out(left_out)
         console.print(Text(f"Left out for want of width: {names}. A wider terminal, a pipe or --json has them."))
@@ -91,29 +94,14 @@ def _left_out(columns: dict[str, list[str]]) -> str:
     return "; ".join(f"{', '.join(names)} ({', '.join(tables)})" for names, tables in alike.items() if names)
 
 
-def _print(
-    console: Console, made: Callable[[Sequence[str]], Table], columns: Sequence[str], first: Sequence[str]
-) -> list[str]:
-    """Print the table that is `made` of as many `columns` as the terminal is wide enough for; those left out, in the
-    order of `first`."""
-    unlimited = console.options.update(width=_UNLIMITED)
-    dispensable = [column for column in first if column in columns]
-    for number in range(len(dispensable) + 1):
-        table = made([column for column in columns if column not in dispensable[:number]])
-        if Measurement.get(console, unlimited, table).maximum <= console.width:
-            break
-    console.print(table)
-    return dispensable[:number]
-
-
-def _table(report: UsageReport, name: str, limit: int, wanted: Sequence[str]) -> Table:
+def _table(report: UsageReport, name: str, limit: int, wanted: Sequence[str], names: int | None) -> Table:
     head, kind = _HEADS[name]
     with_project = "Project" in wanted
     columns = [column for column in wanted if column != "Project"]
     table = Table(box=box.SIMPLE_HEAD, show_footer=False, pad_edge=False)
-    table.add_column(head, overflow="fold", no_wrap=kind is None)
+    table.add_column(head, overflow="fold", no_wrap=kind is None, max_width=None if kind is None else names)
     if with_project:
-        table.add_column("Project", overflow="fold")
+        table.add_column("Project", overflow="fold", max_width=names)
     for column in columns:
         table.add_column(column, justify="right", no_wrap=True)
     lines, digits = report.table(name), digits_for(report.totals.all.known_microusd)
@@ -131,8 +119,11 @@ def _table(report: UsageReport, name: str, limit: int, wanted: Sequence[str]) ->
 
 
 _COLUMNS = ("Calls", "Input", "Cache write", "Cache read", "Output", "Tokens", "Own", "Delegated", "Cost", "No price")
-_LEFT_OUT = ("Own", "Input", "Cache write", "Output", "Cache read", "Project")
+_FIRST_OUT = ("Own", "Input", "Cache write", "Output", "Cache read", "Project")
 """Those that a narrow terminal does without, the first one first: what others tell, or nearly."""
+_LAST_OUT = ("Delegated", "Calls", "Tokens", "No price")
+"""Those that go when even folded names leave no room; a line is its name and its cost then."""
+_COVERAGE = ("Model", "Calls", "Tokens", "Cost")
 
 
 def _row(table: Table, names: Iterable[str], line: Line, columns: Sequence[str], digits: int) -> None:
@@ -157,15 +148,22 @@ def _cells(line: Line, digits: int) -> dict[str, str]:
     }
 
 
-def _coverage(report: UsageReport, limit: int) -> Table:
+def _coverage(report: UsageReport, limit: int, columns: Sequence[str], names: int | None) -> Table:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("Coverage", overflow="fold")
-    table.add_column("Model", overflow="fold")
-    for column in ("Calls", "Tokens", "Cost"):
-        table.add_column(column, justify="right", no_wrap=True)
+    table.add_column("Coverage", overflow="fold", max_width=names)
+    for column in columns:
+        if column == "Model":
+            table.add_column(column, overflow="fold", max_width=names)
+        else:
+            table.add_column(column, justify="right", no_wrap=True)
     for status, model, amounts in covered(report, limit):
-        cells = (count(amounts.calls), count(amounts.total), _cost(report, amounts))
-        table.add_row(Text(shortened(status, _NAME)), Text(shortened(model, _NAME)), *map(Text, cells))
+        cells = {
+            "Model": shortened(model, _NAME),
+            "Calls": count(amounts.calls),
+            "Tokens": count(amounts.total),
+            "Cost": _cost(report, amounts),
+        }
+        table.add_row(Text(shortened(status, _NAME)), *(Text(cells[column]) for column in columns))
     return table
 
 

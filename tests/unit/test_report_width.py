@@ -43,9 +43,9 @@ def report_lines(width: int, *arguments: str) -> list[str]:
     ("width", "left_out"),
     [
         (160, ""),
-        (120, "Own, Input"),
-        (100, "Own, Input, Cache write, Output"),
-        (80, "Own, Input, Cache write, Output, Cache read"),
+        (120, "Delegated, No price"),
+        (100, "Delegated, No price, Own, Input"),
+        (80, "Delegated, No price, Own, Input, Cache write"),
     ],
 )
 def test_a_table_leaves_out_no_more_columns_than_it_must_and_names_them(usage: Path, width: int, left_out: str) -> None:
@@ -75,9 +75,10 @@ def test_a_table_leaves_out_no_more_columns_than_it_must_and_names_them(usage: P
     ("width", "left_out"),
     [
         (160, ""),
-        (112, "Turns, Input, Cache write"),
-        (100, "Turns, Input, Cache write, Output"),
-        (60, "Turns, Input, Cache write, Output, Cache read, Not completed"),
+        (120, "Not completed, No cost"),
+        (100, "Not completed, No cost, Turns, Input"),
+        (60, "Not completed, No cost, Turns, Input, Cache write, Output, Cache read"),
+        (40, "Not completed, No cost, Turns, Input, Cache write, Output, Cache read, Completed, Tokens"),
     ],
 )
 def test_a_table_of_agents_leaves_out_no_more_columns_than_it_must(usage: Path, width: int, left_out: str) -> None:
@@ -93,8 +94,8 @@ def test_a_table_of_agents_leaves_out_no_more_columns_than_it_must(usage: Path, 
 def test_the_note_says_which_table_leaves_out_what_where_they_differ(usage: Path) -> None:
     said = " ".join(" ".join(report_lines(120, str(usage))).split())
     assert (
-        "Left out for want of width: Own (daily, monthly); Own, Input (models, projects); "
-        "Own, Input, Cache write, Output, Cache read (sessions); Turns, Input, Cache write (agents). A wider"
+        "Left out for want of width: Delegated (daily, monthly); Delegated, No price (models, projects); "
+        "Delegated, No price, Own, Input, Cache write (sessions); Not completed, No cost (agents). A wider"
     ) in said
 
 
@@ -103,3 +104,42 @@ def test_a_session_keeps_its_project_where_there_is_room(usage: Path) -> None:
     assert "Project" in head
     (head,) = (line for line in report_lines(80, str(usage), "--table", "sessions") if "Session " in line)
     assert "Project" not in head
+
+
+DAY, MONTH, TOKENS, COST = "2026-03-01", "2026-03", "130,493,823", "$0.0005"
+
+
+@pytest.mark.parametrize(
+    ("width", "rows"),
+    [
+        (40, [[DAY, TOKENS, COST], [MONTH, TOKENS, COST], ["m" * 14, TOKENS, COST], ["nightly-review", "1", COST]]),
+        (20, [[DAY, COST], [MONTH, COST], ["m" * 12, COST], ["nightly-revi", "1", COST]]),
+        (10, [[DAY, COST], [MONTH, COST], ["m" * 12, COST], ["nightly-revi", "1", COST]]),
+    ],
+)
+def test_names_fold_and_no_figure_or_date_is_cut_on_the_narrowest_terminal(
+    usage: Path, width: int, rows: list[list[str]]
+) -> None:
+    tables = [word for name in ("daily", "monthly", "models", "agents") for word in ("--table", name)]
+    lines = report_lines(width, str(usage), *tables)
+    printed = [line.split() for line in lines]
+    assert [row for row in rows if row in printed] == rows
+    assert "…" not in "".join(lines)
+    heads = [words for words in printed if words[:1] in (["Day"], ["Month"], ["Model"], ["Agent"])]
+    assert all(words[-1] == "Cost" for words in heads)
+    assert ["".join(word for words in printed for word in words if set(word) == {"m"})] == ["m" * 20]
+
+
+def test_how_calls_came_by_their_cost_keeps_the_number_of_calls(usage: Path) -> None:
+    lines = [line.split() for line in report_lines(20, str(usage), "--table", "daily")]
+    assert ["Coverage", "Calls"] in lines
+    assert ["Priced", "at", "1"] in lines
+    said = " ".join(word for words in lines for word in words)
+    assert "Model, Tokens, Cost (coverage)" in said
+
+
+def test_calls_without_a_price_stay_beside_the_cost_that_leaves_them_out(tmp_path: Path) -> None:
+    row = call("a", model="m" * 30, cost_microusd=None, cost_status="unknown_model")
+    write_calls(LocalStore(str(tmp_path), StoreSettings()), [row])
+    (head,) = (line.split() for line in report_lines(40, str(tmp_path), "--table", "models") if "Model " in line[:8])
+    assert head == ["Model", "Cost", "No", "price"]
