@@ -97,7 +97,7 @@ def _copy(source: Path, target: Path) -> None:
     """A copy of its folders, files and links. Raises `WrongUse` for one that would copy itself, and `AccessRefused`."""
     if target.resolve().is_relative_to(source):
         raise WrongUse(
-            f"workspace: {source} holds the folder for runs, so that its copy would copy itself; move either"
+            f"workspace: {source} holds the folder for runs, so that its copy would copy itself — set agents_work"
         )
     try:
         # Links stay links: following one would copy what lies outside of the folder.
