@@ -61,11 +61,12 @@ def command(folder: Path, *arguments: str | Path, **more: str) -> subprocess.Com
 
 def test_run_says_its_answer_and_lands_in_s3(tmp_path: Path, stub_llm: StubLlm, s3: S3Server) -> None:
     spec = write(tmp_path / "agents/a.yaml", stub_llm)
-    stub_llm.script(Answer("All is well."))
+    stub_llm.script(Answer("All is \x1b[32mwell\x1b[0m."))
     place = f"s3://zone/{tmp_path.name}"
     where = ["--archive", f"{place}/archive", "--zone", f"{place}/zone", "--usage", f"{place}/usage"]
     done = command(tmp_path, "run", spec, "--var", "what=what is up", *where)
-    assert (done.returncode, done.stdout) == (0, "All is well.\n"), done.stderr
+    assert (done.returncode, done.stdout) == (0, "All is \x1b[32mwell\x1b[0m.\n"), done.stderr
+    assert "\x1b" not in done.stderr
     assert b"Say what is up." in stub_llm.requests()[0].request.raw
     assert KEY not in done.stderr
     (session,) = Zone(open_store(f"{place}/zone")).sessions()
