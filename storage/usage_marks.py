@@ -22,7 +22,8 @@ _LEVEL = 3
 
 class SessionMark(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True):
     """One session. `counted` are the landed sequences that are counted, as ranges (first, last), in order: what is not
-    in them was not there yet, or could not be read.
+    in them was not there yet, or could not be read. Those in `without_calls` are counted by their records, because the
+    call facts beside them were missing.
 
     `round` and `digest` are the chain's head, 0 and empty without one. `first` and `last` are the times of its first
     and last record with usage (microseconds UTC); `untimed` says that some have none, and `day` on which they are
@@ -38,6 +39,7 @@ class SessionMark(msgspec.Struct, frozen=True, omit_defaults=True, kw_only=True)
     untimed: bool = False
     day: str = ""
     parent: str = ""
+    without_calls: tuple[int, ...] = ()
 
     @property
     def through_seq(self) -> int:

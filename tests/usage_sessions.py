@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from hashlib import sha256
 from typing import Any
 
 import zstandard
@@ -11,7 +12,7 @@ from msgspec import Raw
 
 from schemas.call_facts import CallFacts, write_call_facts
 from schemas.session_data import Record, SessionDataHeader, Usage, write_session_data
-from storage.landings import calls_key
+from storage.landings import Claim, Promise, calls_key
 from storage.objects import ObjectStore
 from storage.usage_dataset import read_calls
 from storage.zone import Zone
@@ -65,13 +66,36 @@ def land(
         for row, call in enumerate(calls, 1)
     ]
     records = [
-        Record(ord=each.ord, off=2 * (each.ord - 1), sha="0" * 12, bytes=1, call=each.call, time=each.time)
+        Record(
+            ord=each.ord,
+            off=2 * (each.ord - 1),
+            sha="0" * 12,
+            bytes=1,
+            call=each.call,
+            time=each.time,
+            model=each.model,
+            usage=_usage(json.loads(bytes(each.usage))),
+        )
         for each in facts
     ]
     _write(store, session, seq, stream, dialect, records)
-    if facts:
-        store.create(calls_key(session, seq), zstandard.compress(write_call_facts(facts)))
-    store.create(f"_landing/{session}/{seq:06d}.claim", b"{}\n")
+    told = write_call_facts(facts)
+    if told:
+        store.create(calls_key(session, seq), zstandard.compress(told))
+    key, target = sd_name(session, seq, stream), f"{session}/streams/{stream}/transcript"
+    data = store.read(key)
+    digest = sha256(data).hexdigest()
+    promise = Promise(
+        session=session,
+        seq=seq,
+        key=key,
+        digest=digest,
+        size=len(data),
+        calls_size=len(told),
+        target=target,
+        cursor={},
+    )
+    store.create(f"_landing/{session}/{seq:06d}.claim", Claim(promise, None).to_bytes())
 
 
 def land_bare(
@@ -107,6 +131,21 @@ def rows(usage: ObjectStore, *columns: str) -> list[Any]:
     if not columns:
         return found
     return [row[columns[0]] if len(columns) == 1 else tuple(row[name] for name in columns) for row in found]
+
+
+def _usage(said: Mapping[str, Any]) -> Usage:
+    """What Session Data has of numbers that Claude Code or DeepSeek Harness reported."""
+
+    def of(*names: str) -> int:
+        found = [said[name] for name in names if type(said.get(name)) is int]
+        return max(0, found[0]) if found else 0
+
+    return Usage(
+        in_=of("input_tokens", "inputTokens"),
+        out=of("output_tokens", "outputTokens"),
+        cache_read=of("cache_read_input_tokens", "cacheReadTokens"),
+        cache_write=of("cache_creation_input_tokens", "cacheWriteTokens"),
+    )
 
 
 def _write(store: ObjectStore, session: str, seq: int, stream: str, dialect: str, records: list[Record]) -> None:

@@ -73,7 +73,8 @@ call, which stands at `home_seq`, `home_row`; `foreign` says that every record n
 
 @dataclass(frozen=True, slots=True)
 class LandedPlace:
-    """Where a file of reports belongs: the landed file itself, or that which a companion stands beside."""
+    """Where a file of reports belongs: the landed file itself, or that which a companion stands beside. `landed_here`
+    says that this project landed it, `by_records` that the landed file itself is read."""
 
     session: str
     session_id: str
@@ -81,6 +82,7 @@ class LandedPlace:
     seq: int
     stream: str
     landed_here: bool
+    by_records: bool
 
 
 def family(source: pl.Expr) -> pl.Expr:
@@ -114,7 +116,7 @@ def candidates(reports: Reports, places: Sequence[LandedPlace]) -> pl.DataFrame:
         },
     )
     words = set(where["program"])
-    if not all(place.landed_here for place in places):
+    if any(place.by_records for place in places):
         words.add(_SD)
     # One query: each that Python asks for by itself waits until Python may go on, while others read.
     known = reports.table.lazy().filter(pl.col("model").ne_missing(SYNTHETIC)).rename({"session": "declared"})

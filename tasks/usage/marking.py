@@ -33,6 +33,7 @@ Span: TypeAlias = tuple[int | None, int | None, bool]
 def marked(zone: Zone, found: SessionEvidence, mark: SessionMark, unread: Collection[int], tell: Tell) -> SessionMark:
     """`mark` with all that was found counted, but for the sequences `unread`, and with the chain's head."""
     after = mark.with_counted(ref.seq for ref in found.new if ref.seq not in unread)
+    after = replace(after, without_calls=tuple(sorted(found.without_calls - set(unread))))
     if (problem := chain_problem(mark, found.round, found.digest12, found.session)) is not None:
         tell(problem)
     elif found.round > mark.round:

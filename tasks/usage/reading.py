@@ -52,8 +52,8 @@ def _batches(zone: Zone, wanted: Iterable[Wanted]) -> Iterator[_Batch]:
     for each, read in reads_in_order(zone.store, wanted):
         try:
             data = read()
-            here = each.place.landed_here
-            lines = companion_lines(_unpacked(each.key, data)) if here else record_lines(each.key, data)
+            by_records = each.place.by_records
+            lines = record_lines(each.key, data) if by_records else companion_lines(_unpacked(each.key, data))
         except BAD_DATA as error:
             batch.failed.append((each, error, True))
             continue
