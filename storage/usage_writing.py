@@ -17,6 +17,7 @@ __all__ = [
     "call_file_key",
     "clear",
     "clear_dropped",
+    "clear_forgotten",
     "clear_written",
     "commit",
     "data_keys",
@@ -81,15 +82,24 @@ def clear_dropped(store: ObjectStore, manifest: Manifest, there: dict[str, float
 
 
 def clear(store: ObjectStore, manifest: Manifest, there: dict[str, float], now: float) -> None:
-    """Delete what `manifest` has `dropped`, what it does not name and is a day older than `now` (seconds since the
-    epoch; what somebody is writing is younger), and all manifests but the newest."""
-    named = named_keys(manifest)
-    forgotten = (key for key, modified in there.items() if modified < now - _DAY_SECONDS)
-    for key in sorted({*manifest.dropped, *forgotten} - named):
+    """Delete what `manifest` has `dropped`, what it has forgotten (`clear_forgotten`), and all manifests but the
+    newest."""
+    for key in sorted(set(manifest.dropped) - named_keys(manifest)):
         store.delete(key)
+    clear_forgotten(store, manifest, there, now)
     for old in manifests(store):
         if old.generation <= manifest.generation - MANIFESTS_KEPT:
             store.delete(old.key)
+
+
+def clear_forgotten(store: ObjectStore, manifest: Manifest, there: dict[str, float], now: float) -> None:
+    """Delete what `manifest` does not name and is a day older than `now` (seconds since the epoch): writers that were
+    killed have left it, and who reads by a pattern counts it. What somebody is writing is younger."""
+    oldest = now - _DAY_SECONDS
+    for key in sorted(there.keys() - named_keys(manifest)):
+        # Asked again, since another writer may have come to need the same file meanwhile.
+        if there[key] < oldest and (stat := store.stat(key)) is not None and stat.modified < oldest:
+            store.delete(key)
 
 
 def clear_written(store: ObjectStore, written: set[str]) -> None:
@@ -110,6 +120,6 @@ def _put(store: ObjectStore, key: str, data: bytes) -> None:
     try:
         store.create(key, data)
     except ObjectExists:
-        if store.read(key) != data:
-            # Named after its content, and holding another: whatever did that, the content is what its readers expect.
-            store.replace(key, data)
+        # Named after its content, which is what its readers expect, whatever it holds; and written now, so that nobody
+        # takes it for what a killed writer left a day ago.
+        store.replace(key, data)

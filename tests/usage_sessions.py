@@ -120,9 +120,9 @@ def sd_name(session: str, seq: int, stream: str = "main") -> str:
     return f"{session}/streams/{stream}/transcript-20260301T120000.000000000Z-{seq:06d}.sd"
 
 
-def count(zone: ObjectStore, usage: ObjectStore, card: RateCard = CARD, **options: Any) -> UsageOutcome:
+def count(zone: ObjectStore, usage: ObjectStore, card: RateCard = CARD, now: int = 0, **options: Any) -> UsageOutcome:
     """One run."""
-    return count_usage(Zone(zone), usage, card, UsageOptions(now=0, **options))
+    return count_usage(Zone(zone), usage, card, UsageOptions(now=now, **options))
 
 
 def rows(usage: ObjectStore, *columns: str) -> list[Any]:

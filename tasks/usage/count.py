@@ -20,7 +20,16 @@ from schemas.usage import SCHEMA_VERSION
 from storage.objects import ObjectStore
 from storage.usage_dataset import CallFile, Manifest
 from storage.usage_marks import SessionMark, write_marks
-from storage.usage_writing import clear, clear_dropped, clear_written, commit, named_keys, put_calls, put_state
+from storage.usage_writing import (
+    clear,
+    clear_dropped,
+    clear_forgotten,
+    clear_written,
+    commit,
+    named_keys,
+    put_calls,
+    put_state,
+)
 from storage.zone import Zone
 from tasks.usage.changes import Changes, Ledger, changes, with_parents
 from tasks.usage.days import call_files, day_of_calls
@@ -100,7 +109,7 @@ class _Count:
         found, spool, marks = self._look(standing)
         whole = standing.is_damaged or self._options.reprice
         if not (spool.records or whole) and marks == standing.marks:
-            return self._outcome(standing.manifest, found, spool, 0, changed=False)
+            return self._unchanged(standing, found, spool)
         had_marks = bool(standing.marks)
         standing = with_candidates(standing, self._usage, self._folder)
         if had_marks and not standing.marks:
@@ -119,7 +128,7 @@ class _Count:
         files = self._write_days(standing, days, came, marks)
         base = standing.manifest
         if base is not None and not standing.is_damaged and files == base.files and marks == standing.marks:
-            return self._outcome(base, found, spool, 0, changed=False)
+            return self._unchanged(standing, found, spool)
         manifest = self._manifest(standing, files, marks, spool, anew)
         if not commit(self._usage, manifest):
             self.written = named_keys(manifest)
@@ -211,6 +220,11 @@ class _Count:
         )
         dropped = () if base is None else tuple(sorted(named_keys(base) - named_keys(manifest)))
         return manifest.model_copy(update={"dropped": dropped})
+
+    def _unchanged(self, standing: Standing, found: list[SessionEvidence], spool: Spool) -> UsageOutcome:
+        if standing.manifest is not None:
+            clear_forgotten(self._usage, standing.manifest, standing.there, self._options.now / _NANO)
+        return self._outcome(standing.manifest, found, spool, 0, changed=False)
 
     def _outcome(
         self, manifest: Manifest | None, found: list[SessionEvidence], spool: Spool, days: int, *, changed: bool
