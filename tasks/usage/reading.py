@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -21,6 +22,9 @@ __all__ = ["candidates_in"]
 
 BATCH_BYTES = 32 * 1024 * 1024
 MOST_UNPACKED = 1024 * 1024 * 1024
+_STEP = 4096
+"""Packed bytes that are unpacked at once where nothing says what they come to: 128 MiB at most, by Zstandard's format.
+"""
 
 T = TypeVar("T")
 
@@ -84,9 +88,36 @@ def _one_ahead(items: Iterator[T]) -> Iterator[T]:
 
 
 def _unpacked(key: str, data: bytes) -> bytes:
+    """All frames of a companion together; raises `SessionDataRejected` (rule ``calls``)."""
+    too_large = SessionDataRejected(key, None, "calls", f"it unpacks to more than {MOST_UNPACKED} bytes")
     try:
-        if zstandard.frame_content_size(data) > MOST_UNPACKED:
-            raise SessionDataRejected(key, None, "calls", f"it unpacks to more than {MOST_UNPACKED} bytes")
-        return zstandard.ZstdDecompressor().decompress(data, max_output_size=MOST_UNPACKED)
+        size = zstandard.frame_content_size(data)
+        if size > MOST_UNPACKED:
+            raise too_large
+        if size > 0:
+            with contextlib.suppress(zstandard.ZstdError):  # it is damaged, or goes on behind its first frame
+                return zstandard.ZstdDecompressor().decompress(data, allow_extra_data=False)
+        pieces, room = [], MOST_UNPACKED
+        for piece in _frames(data):
+            pieces.append(piece)
+            room -= len(piece)
+            if room < 0:
+                raise too_large
     except zstandard.ZstdError as error:
         raise SessionDataRejected(key, None, "calls", f"it does not unpack: {error}") from None
+    if not any(pieces):
+        raise SessionDataRejected(key, None, "calls", "it is empty, and stands only where something has usage")
+    return b"".join(pieces)
+
+
+def _frames(data: bytes) -> Iterator[bytes]:
+    """What is in the frames of `data`, piece by piece; raises `zstandard.ZstdError`."""
+    at = 0
+    while at < len(data):
+        frame = zstandard.ZstdDecompressor().decompressobj()
+        while not frame.eof:
+            if at == len(data):
+                raise zstandard.ZstdError("its last frame is cut")
+            given = data[at : at + _STEP]
+            yield frame.decompress(given)
+            at += len(given) - len(frame.unused_data)

@@ -161,7 +161,9 @@ class _Time(msgspec.Struct):
 
 def companion_lines(data: bytes) -> UsageLines:
     """The lines of a companion (`schemas.call_facts`, unpacked). It holds the words of one program, and is read for
-    what that program says."""
+    what that program says. What follows its last line feed is a line as well, if one that was cut."""
+    if data and not data.endswith(b"\n"):
+        data += b"\n"
     match = _PROGRAM.search(data)
     program = match[1].decode(errors="replace") if match else ""
     return UsageLines(data, program, _READ_BY_PROGRAM.get(program, _READ_UNKNOWN))
