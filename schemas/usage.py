@@ -31,12 +31,13 @@ SOURCES: Final = ("sessionizer", "deepseek-harness", "relavium", "claude-code", 
 """Where a row's evidence comes from. ``sessionizer`` is a landed file that this project did not land itself: Session
 Data alone says what was used, without what sources say beyond it."""
 
-COST_STATUSES: Final = ("priced", "partial", "reported", "unknown_model", "no_time")
+COST_STATUSES: Final = ("priced", "partial", "reported", "unknown_model", "no_time", "impossible_count")
 """How a row came by its cost.
 
 ``priced``: by a price table, at the call's own time. ``partial``: priced, but on an assumption: cache writes of unknown
 lifetime have two possible rates and the 5-minute one was taken, or a kind of token has no rate. ``reported``: no table
-knows the model, and the runtime's own figure stands. ``unknown_model`` and ``no_time``: no cost, never 0.
+knows the model, and the runtime's own figure stands. ``unknown_model`` and ``no_time``: no cost, never 0; so
+``impossible_count``: a number that the evidence tells of the call is none that can be, and is counted as 0.
 """
 
 _TEXT = pa.string()

@@ -20,6 +20,7 @@ _WORDS = {
     "reported": "Cost as the runtime reported it",
     "unknown_model": "No price: the model is in no price table",
     "no_time": "No price: the time of the call is not known",
+    "impossible_count": "No price: a count of the call cannot be",
 }
 
 

@@ -12,6 +12,7 @@ from typing import TypeAlias
 import polars as pl
 
 from schemas.times import NO_TIME, parse_time
+from tasks.usage.lines import BEYOND
 from tasks.usage.reported import SYNTHETIC, Reports
 
 __all__ = ["CANDIDATE", "KEY", "MAIN", "LandedPlace", "candidates", "family"]
@@ -68,7 +69,8 @@ CANDIDATE: Columns = {
 }
 """A candidate's columns. `stream`, `is_subagent`, `forked_from` and `project` are of the session's first record of the
 call, which stands at `home_seq`, `home_row`; `foreign` says that every record names another session as its own;
-`records` counts them. `reported` is in micro-dollars."""
+`records` counts them. `reported` is in micro-dollars. `web_searches` is null where a number of the record cannot be, so
+that nobody knows what the call cost."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +124,7 @@ def candidates(reports: Reports, places: Sequence[LandedPlace]) -> pl.DataFrame:
     known = reports.table.lazy().filter(pl.col("model").ne_missing(SYNTHETIC)).rename({"session": "declared"})
     known = known.join(where.lazy(), on="file", maintain_order="left")
     counted = known.with_columns(**_counts(words), reported=_reported())
-    counted = counted.filter((pl.sum_horizontal(_TOKENS) > 0) | (pl.col("reported") > 0))
+    counted = counted.filter((pl.sum_horizontal(_TOKENS) > 0) | (pl.col("reported") > 0) | pl.col(BEYOND))
     found = counted.select(
         family(pl.col("source")),
         _call_key(words),
@@ -138,7 +140,9 @@ def candidates(reports: Reports, places: Sequence[LandedPlace]) -> pl.DataFrame:
         pl.when(pl.col("reasoning").is_not_null()).then(pl.min_horizontal("reasoning", "output")).alias("reasoning"),
         "reported",
         pl.col("finished").fill_null(False),
-        pl.col("server_tool_use.web_search_requests").clip(0, 10_000).fill_null(0).alias("web_searches"),
+        pl.when(~pl.col(BEYOND).fill_null(False))
+        .then(pl.col("server_tool_use.web_search_requests").clip(0, 10_000).fill_null(0))
+        .alias("web_searches"),
         "speed",
         pl.col("service_tier").alias("tier"),
         "stream",

@@ -1,25 +1,31 @@
 """JSON lines as columns: many lines at once where all of them fit the columns, else each by itself, to the same end.
 
-A member of another type than its column's says nothing, a line that is no object is told of, and of a member that is
-repeated the last counts (usage specification, "Counting": damaged lines).
+A member of another type than its column's says nothing, a line that is no object is told of, and so is a number that
+cannot be, which says nothing either; of a member that is repeated the last counts (usage specification, "Counting":
+damaged lines).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any, NamedTuple, TypeAlias
 
 import msgspec
 import polars as pl
 from msgspec.structs import astuple
 
-__all__ = ["LineReader", "Unread"]
+__all__ = ["BEYOND", "LineReader", "Lines", "Told"]
 
-Unread: TypeAlias = tuple[tuple[int, int, str], ...]
-"""The file, the line from 1, and the reason, of each line that does not read."""
+Told: TypeAlias = tuple[tuple[int, int, str], ...]
+"""The file, the line from 1, and the reason, of each line that something is wrong with."""
+
+BEYOND = "beyond"
+"""The column that says of a line that a number in it cannot be; a table without any such line may lack it."""
 
 _N = pl.Int64
-_MOST = 2**62
+_MOST = 2**48
+"""What no number here comes near. Below it, any sum of the numbers of a call, and what they cost at the highest rate
+that a price table may have, fit into 64 bits."""
 _TYPES = {
     _N: Annotated[int, msgspec.Meta(gt=-_MOST, lt=_MOST)],
     pl.String: str,
@@ -31,6 +37,15 @@ _ROWS = 1 << 11
 """Rows, or a few more, that are made columns at once: few enough to stay in a processor's cache."""
 _AT_ONCE = 256
 """Rows that are tuples at a time: too few to set the garbage collector going."""
+
+
+class Lines(NamedTuple):
+    """What was read: a row a line, but for those that are `unread`; `beyond` names lines with numbers that cannot be,
+    and these numbers."""
+
+    table: pl.DataFrame
+    unread: Told
+    beyond: Told
 
 
 class LineReader:
@@ -48,10 +63,12 @@ class LineReader:
         self.columns = dict(self._line.columns())
         self._decoder = msgspec.json.Decoder(self._line.struct)
 
-    def read(self, files: Sequence[bytes]) -> tuple[pl.DataFrame, Unread]:
+    def read(self, files: Sequence[bytes]) -> Lines:
         """The lines of all `files`, and `file`, which counts the files from 0. What follows a file's last line feed is
         no line."""
-        tables, unread = [], []
+        tables: list[pl.DataFrame] = []
+        unread, beyond = [], []
+        marked: list[int] = []
         places: list[tuple[int, int]] = []
         rows: list[Any] = []
         for file, data in enumerate(files):
@@ -60,8 +77,11 @@ class LineReader:
                 lines = piece.split(b"\n")[:-1]
                 read = self._all_of(lines) if _is_text(piece) else None
                 if read is None:
-                    read, bad = self._each_of(lines)
+                    read, bad, large = self._each_of(lines)
                     unread += [(file, before + line, reason) for line, reason in bad]
+                    beyond += [(file, before + line, names) for _, line, names in large]
+                    done = len(rows) + sum(table.height for table in tables)
+                    marked += [done + row for row, _, _ in large]
                 places.append((file, len(read)))
                 before += len(lines)
                 rows += read
@@ -71,7 +91,10 @@ class LineReader:
         tables.append(self._table(rows))
         counts = pl.DataFrame(places, {"file": pl.UInt32, "rows": pl.UInt32}, orient="row")
         file_of = counts.select(pl.col("file").repeat_by("rows").explode(empty_as_null=False))
-        return pl.concat([file_of, pl.concat(tables)], how="horizontal"), tuple(unread)
+        table = pl.concat([file_of, pl.concat(tables)], how="horizontal")
+        if marked:
+            table = table.with_row_index(BEYOND).with_columns(pl.col(BEYOND).is_in(marked))
+        return Lines(table, tuple(unread), tuple(beyond))
 
     def _table(self, rows: list[Any]) -> pl.DataFrame:
         columns = zip(self.columns.items(), self._line.transposed(rows), strict=True)
@@ -84,8 +107,10 @@ class LineReader:
         except (msgspec.DecodeError, RecursionError):
             return None
 
-    def _each_of(self, lines: Sequence[bytes]) -> tuple[list[Any], list[tuple[int, str]]]:
-        rows, unread = [], []
+    def _each_of(self, lines: Sequence[bytes]) -> tuple[list[Any], list[tuple[int, str]], list[tuple[int, int, str]]]:
+        """Rows, line and reason of those that are none, and row, line and names of numbers that cannot be."""
+        rows: list[Any] = []
+        unread, beyond = [], []
         for number, line in enumerate(lines, 1):
             try:
                 value = self._decode(line)
@@ -94,8 +119,10 @@ class LineReader:
             except ValueError as error:
                 unread.append((number, str(error)))
                 continue
+            if names := ", ".join(self._line.beyond(value)):
+                beyond.append((len(rows), number, names))
             rows.append(self._line.fitting(value))
-        return rows, unread
+        return rows, unread, beyond
 
 
 class _Object:
@@ -151,6 +178,14 @@ class _Object:
         plain = [_fitting(value.get(name), kind) for name, kind in self._plain.items()]
         lists = [_texts(value.get(name)) for name in self._words]
         return self.struct(*plain, *lists, *(within.fitting(value.get(name)) for name, within in self._within.items()))
+
+    def beyond(self, value: Any, before: str = "") -> Iterator[str]:
+        """Where in `value` a number stands that cannot be."""
+        if isinstance(value, dict):
+            numbers = ((name, value.get(name)) for name, kind in self._plain.items() if kind == _N)
+            yield from (before + name for name, number in numbers if type(number) is int and abs(number) >= _MOST)
+            for name, within in self._within.items():
+                yield from within.beyond(value.get(name), f"{before}{name}.")
 
 
 def _texts(value: Any) -> list[str] | None:

@@ -1,7 +1,8 @@
 """Each call priced by itself, at its own time: micro-dollars, rounded half up once (usage specification, "Money").
 
 Rates are looked up once for each distinct model and stretch of time in which they cannot change, and multiplied in
-whole numbers. A call without a time, or of a model that no table knows, has no cost: never today's, never 0.
+whole numbers. A call without a time, of a model that no table knows, or with a number that cannot be has no cost: never
+today's, never 0.
 """
 
 from __future__ import annotations
@@ -74,6 +75,9 @@ def priced(calls: pl.DataFrame, card: RateCard) -> pl.DataFrame:
         pl.col("call_time").is_not_null() & pl.col("model").is_not_null() & (pl.col("source") != TOTALS)
     ).join(steps, on=[*_ASK, "stretch"], nulls_equal=True)
     with_rates = with_rates.filter((pl.col("whole") > pl.col("above")) & (pl.col("whole") <= pl.col("upto")))
+    with_rates = with_rates.with_columns(pl.col("web_searches").is_null().alias("is_unsure")).with_columns(
+        pl.col("web_searches").fill_null(0)
+    )
     cost = pl.sum_horizontal(pl.col(tokens) * pl.col(rate) for tokens, rate in _BY_RATE)
     with_rates = with_rates.with_columns(((cost + SCALE // 2) // SCALE).alias("cost_microusd"))
     # The whole numbers of calls larger than any that a provider takes might not fit: those are counted out singly.
@@ -89,13 +93,19 @@ def priced(calls: pl.DataFrame, card: RateCard) -> pl.DataFrame:
         | pl.col("lacks_other")
     )
     guessed = (pl.col("cache_write_unknown") > 0) & pl.col("guesses_writes")
+    cost = pl.when(~pl.col("is_unsure")).then("cost_microusd")
     found = with_rates.select(
         _ROW,
         "provider",
         "price_model",
-        "cost_microusd",
+        cost,
         "price_source",
-        pl.when(lacks | guessed).then(pl.lit("partial")).otherwise(pl.lit("priced")).alias("found_status"),
+        pl.when(cost.is_null())
+        .then(pl.lit("impossible_count"))
+        .when(lacks | guessed)
+        .then(pl.lit("partial"))
+        .otherwise(pl.lit("priced"))
+        .alias("found_status"),
         pl.lit(card.version).alias("price_version"),
     )
     reported = pl.col("cost_reported_microusd")

@@ -72,9 +72,11 @@ def _batches(zone: Zone, wanted: Iterable[Wanted]) -> Iterator[_Batch]:
 
 def _read(batch: _Batch) -> tuple[_Batch, Reports]:
     reports = reports_in(batch.lines)
-    for number, row, reason in reports.unread:
-        file = batch.files[number]
-        batch.failed.append((file, SessionDataRejected(file.key, row, "undecodable", reason), False))
+    impossible = [(number, row, f"{names}: no number is that large") for number, row, names in reports.beyond]
+    for rule, told in (("undecodable", reports.unread), ("number", impossible)):
+        for number, row, reason in told:
+            file = batch.files[number]
+            batch.failed.append((file, SessionDataRejected(file.key, row, rule, reason), False))
     return batch, reports
 
 

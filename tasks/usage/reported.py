@@ -18,7 +18,7 @@ import polars as pl
 from schemas import lenient_json
 from schemas.errors import SessionDataRejected
 from schemas.session_data import read_session_data
-from tasks.usage.lines import LineReader
+from tasks.usage.lines import BEYOND, LineReader, Told
 
 __all__ = [
     "REPORTED",
@@ -124,9 +124,10 @@ REPORTED: dict[str, Any] = {
     **_COMPANION,
     **{name.removeprefix(_USED): kind for name, kind in _READ_UNKNOWN.columns.items() if name.startswith(_USED)},
     **{f"sd.{part}": _N for part in ("in", "out", "cache_read", "cache_write")},
+    BEYOND: pl.Boolean,
 }
 """The columns of a table of reports: `file` counts the files that were given, from 0. Numbers have the names that their
-source gives them; Session Data's own have ``sd.`` before theirs."""
+source gives them; Session Data's own have ``sd.`` before theirs. `BEYOND` is null where all of them can be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,12 +143,13 @@ class UsageLines:
 
 @dataclass(frozen=True, slots=True)
 class Reports:
-    """A table with the columns of `REPORTED`, the program of each file, and (file, row, reason) for every line that is
-    none."""
+    """A table with the columns of `REPORTED`, the program of each file, (file, row, reason) for every line that is
+    none, and the same for every line with a number that cannot be."""
 
     table: pl.DataFrame
     programs: tuple[str, ...]
-    unread: tuple[tuple[int, int, str], ...] = ()
+    unread: Told = ()
+    beyond: Told = ()
 
 
 class _Header(msgspec.Struct):
@@ -189,16 +191,19 @@ def reports_in(files: Sequence[UsageLines]) -> Reports:
     by_reader: defaultdict[LineReader, list[int]] = defaultdict(list)
     for number, each in enumerate(files):
         by_reader[each.reader].append(number)
-    tables, unread = [pl.DataFrame(schema=REPORTED)], []
+    tables = [pl.DataFrame(schema=REPORTED)]
+    unread: list[tuple[int, int, str]] = []
+    beyond: list[tuple[int, int, str]] = []
     for reader, numbers in by_reader.items():
-        table, bad = reader.read([files[number].data for number in numbers])
+        table, *told = reader.read([files[number].data for number in numbers])
         number_of = pl.Series(numbers, dtype=pl.UInt32)
         table = table.with_columns(number_of.gather(table["file"]).alias("file"))
         tables.append(_complete(_named_as_session_data(table) if reader is _READ_RECORDS else _named(table)))
-        for place, line, reason in bad:
-            rows = files[numbers[place]].rows
-            unread.append((numbers[place], rows[line - 1] if rows else line, reason))
-    return Reports(pl.concat(tables), tuple(each.program for each in files), tuple(unread))
+        for kept, lines in zip((unread, beyond), told, strict=True):
+            for place, line, reason in lines:
+                rows = files[numbers[place]].rows
+                kept.append((numbers[place], rows[line - 1] if rows else line, reason))
+    return Reports(pl.concat(tables), tuple(each.program for each in files), tuple(unread), tuple(beyond))
 
 
 def header_of(name: str, data: bytes) -> _Header:

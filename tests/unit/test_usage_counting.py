@@ -11,6 +11,7 @@ import zstandard
 
 from schemas.session_data import Usage
 from storage.landings import calls_key
+from tasks.usage import RateCard, load_price_table
 from tests.memory_store import MemoryStore
 from tests.usage_sessions import claude, codex, count, dsh, land, land_bare, rows, sd_name
 
@@ -281,8 +282,27 @@ def test_landed_file_that_is_not_whole_is_not_counted(zone: MemoryStore, usage: 
     assert ([problem.rule for problem in outcome.problems], rows(usage)) == (["digest"], [])
 
 
-def test_numbers_that_cannot_be_are_none(zone: MemoryStore, usage: MemoryStore) -> None:
+def test_numbers_that_cannot_be_are_none_and_are_named(zone: MemoryStore, usage: MemoryStore) -> None:
     odd = {"input_tokens": -5, "output_tokens": 2**70, "cache_read_input_tokens": 4}
-    land(zone, "a", [claude("m1", 1, usage=odd)])
-    count(zone, usage)
-    assert rows(usage, *TOKENS) == [(0, 4, 0, 0, 0, 0)]
+    land(zone, "a", [claude("m1", 1, usage=odd), claude("m2", 2**48, usage={"input_tokens": 2**62})])
+    (first, second) = count(zone, usage).problems
+    assert (first.file, first.row, first.rule) == (calls_key("a", 1), 1, "number")
+    assert first.detail == "usage.output_tokens: no number is that large"
+    assert (second.row, second.detail) == (2, "usage.input_tokens, usage.output_tokens: no number is that large")
+    assert rows(usage, *TOKENS, "cost_microusd", "cost_status") == [
+        (0, 4, 0, 0, 0, 0, None, "impossible_count"),
+        (0, 0, 0, 0, 0, 0, None, "impossible_count"),
+    ]
+
+
+def test_the_largest_numbers_that_can_be_add_up(zone: MemoryStore, usage: MemoryStore) -> None:
+    most = 2**48 - 1
+    split = {"ephemeral_5m_input_tokens": most, "ephemeral_1h_input_tokens": most}
+    large = {"input_tokens": most, "cache_read_input_tokens": most, "cache_creation": split}
+    land(zone, "a", [claude("m1", most, usage=large, model="m")])
+    rate = "'4000'"
+    table = f"prices: [{{model: m, provider: p, rates: {{input: {rate}, output: {rate}}}}}]"
+    assert count(zone, usage, RateCard(load_price_table([("prices.yaml", table.encode())]))).problems == []
+    assert rows(usage, *TOKENS, "input_total", "cost_microusd", "cost_status") == [
+        (most, most, most, most, 0, most, 4 * most, 5 * most * 4000, "priced")
+    ]

@@ -75,6 +75,17 @@ def test_a_line_says_the_same_whichever_way_it_is_read(usage: bytes, tokens: int
     assert found.table.filter(pl.col("call") == "m2")["output_tokens"].to_list() == [3]
 
 
+def test_a_number_that_cannot_be_is_told_of_with_its_line_wherever_that_is() -> None:
+    large, hour = (
+        call(b'{"output_tokens":281474976710656}'),
+        call(b'{"cache_creation":{"ephemeral_1h_input_tokens":-281474976710656}}'),
+    )
+    found = of_companions(GOOD * 3_000, GOOD + b"null\n" + large + GOOD, CODEX, hour, GOOD)
+    assert found.beyond == ((1, 3, "usage.output_tokens"), (3, 1, "usage.cache_creation.ephemeral_1h_input_tokens"))
+    assert found.table.filter("beyond").select("file", "call").rows() == [(1, "m1"), (3, "m1")]
+    assert [(file, line) for file, line, _ in found.unread] == [(1, 2)]
+
+
 def test_two_objects_on_a_line_beside_a_blank_line_are_no_two_lines() -> None:
     found = of_companions(GOOD, GOOD[:-1] + GOOD + b"\n")
     assert found.table.rows() == of_companions(GOOD).table.rows()
@@ -116,3 +127,10 @@ def test_a_line_that_only_the_reader_of_landed_files_takes_counts_and_another_is
     found = reports_in([record_lines("0.sd", data)])
     assert found.table.select("row", "sd.in").rows() == [(2, 1), (3, 1), (5, 1)]
     assert [(file, row) for file, row, _ in found.unread] == [(0, 4)]
+
+
+def test_a_number_of_a_landed_file_that_cannot_be_is_told_of_by_its_row() -> None:
+    data = landed_file(record(1, b'"id":"a"'), record(2, b'"call":"c","usage":{"in":281474976710656,"out":5}'))
+    found = reports_in([record_lines("0.sd", data)])
+    assert found.table.select("row", "sd.in", "sd.out", "beyond").rows() == [(2, None, 5, True)]
+    assert found.beyond == ((0, 2, "usage.in"),)
