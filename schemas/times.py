@@ -12,7 +12,7 @@ import datetime
 import re
 from functools import lru_cache
 
-__all__ = ["NO_TIME", "file_stamp", "format_time", "parse_time"]
+__all__ = ["NO_TIME", "file_stamp", "format_time", "held_time", "parse_time"]
 
 NO_TIME = 0
 
@@ -32,6 +32,19 @@ def parse_time(text: str) -> int:
     """Nanoseconds since 1970-01-01T00:00:00Z, wrapped to 64 bits as the original wraps; `NO_TIME` when `text` is no
     time.
     """
+    value = _unwrapped(text)
+    return value if -_SIGN <= value < _SIGN else (value + _SIGN) % _WRAP - _SIGN
+
+
+def held_time(text: str) -> int:
+    """Nanoseconds since 1970-01-01T00:00:00Z; `NO_TIME` when `text` is no time, and for an instant that 64 bits do not
+    hold, which to the original is another one: those from 1677-09-21 to 2262-04-11 they do.
+    """
+    value = _unwrapped(text)
+    return value if -_SIGN <= value < _SIGN else NO_TIME
+
+
+def _unwrapped(text: str) -> int:
     match = _FORM.fullmatch(text)
     if match is None:
         return NO_TIME
@@ -52,9 +65,7 @@ def parse_time(text: str) -> int:
     value = seconds * _SECOND
     if fraction is not None:
         value += int(fraction[:9].ljust(9, "0"))
-    if -_SIGN <= value < _SIGN:
-        return value
-    return (value + _SIGN) % _WRAP - _SIGN
+    return value
 
 
 def format_time(value: int) -> str:

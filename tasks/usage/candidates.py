@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 import polars as pl
 
-from schemas.times import NO_TIME, parse_time
+from schemas.times import NO_TIME, held_time
 from tasks.usage.lines import BEYOND
 from tasks.usage.reported import SYNTHETIC, Reports
 
@@ -274,11 +274,12 @@ def _usual_time() -> pl.Expr:
 
 
 def _with_odd_times(rows: pl.DataFrame) -> pl.DataFrame:
-    """With the other instants, too; null for what is none (session-flow specification, section 3)."""
+    """With the other instants, too; null for what is none (session-flow specification, section 3), and for one so far
+    from today that its nanoseconds are another's."""
     if not rows["call_time"].null_count():
         return rows
     odd = rows.filter(pl.col("call_time").is_null() & (pl.col("time") != ""))["time"].unique().to_list()
-    values = {text: value // 1000 for text in odd if (value := parse_time(text)) != NO_TIME}
+    values = {text: value // 1000 for text in odd if (value := held_time(text)) != NO_TIME}
     read = pl.col("time").replace_strict(values, default=None, return_dtype=pl.Int64).cast(_TIME)
     # What comes to nothing in microseconds is the epoch.
     read = pl.when(read.dt.timestamp("us") != 0).then(read)

@@ -13,7 +13,7 @@ from typing import TypeAlias
 from msgspec.structs import replace
 
 from schemas.errors import RejectedData
-from schemas.times import NO_TIME, parse_time
+from schemas.times import NO_TIME, held_time
 from storage.usage_marks import SessionMark
 from storage.zone import Zone
 from tasks.usage.evidence import BAD_DATA, SessionEvidence
@@ -77,11 +77,11 @@ def _first_day(zone: Zone, found: SessionEvidence) -> str:
     for ref, read in zone.reads(found.landed):
         try:
             data = read()
-            at = parse_time(header_of(ref.key, data).at)
+            at = held_time(header_of(ref.key, data).at)
         except BAD_DATA:
             continue
         landed = landed or at
-        times = [time for text in set(times_in(data)) if (time := parse_time(text)) != NO_TIME]
+        times = [time for text in set(times_in(data)) if (time := held_time(text)) != NO_TIME]
         first = min([*times, first] if first is not None else times, default=None)
     return _day(first or landed or NO_TIME)
 

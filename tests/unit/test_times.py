@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from schemas.times import NO_TIME, file_stamp, format_time, parse_time
+from schemas.times import NO_TIME, file_stamp, format_time, held_time, parse_time
 
 SECOND = 1_000_000_000
 
@@ -31,6 +31,8 @@ SECOND = 1_000_000_000
 )
 def test_accepted_forms(text: str, value: int) -> None:
     assert parse_time(text) == value
+    is_wrapped = text in ("2262-04-11T23:47:16.854775808Z", "0000-01-01T00:00:00Z")
+    assert held_time(text) == (NO_TIME if is_wrapped else value)
 
 
 @pytest.mark.parametrize(
@@ -60,7 +62,7 @@ def test_accepted_forms(text: str, value: int) -> None:
     ],
 )
 def test_no_time(text: str) -> None:
-    assert parse_time(text) == NO_TIME
+    assert parse_time(text) == held_time(text) == NO_TIME
 
 
 @given(st.integers(min_value=-(1 << 63), max_value=(1 << 63) - 1))

@@ -243,6 +243,21 @@ def test_without_a_time_a_call_counts_on_the_first_day_of_its_session(zone: Memo
     ]
 
 
+@pytest.mark.parametrize("far", ["2300-01-01T00:00:00Z", "1600-01-01T00:00:00Z", "9999-12-31T23:59:59Z"])
+def test_a_time_that_nanoseconds_do_not_hold_is_none_and_moves_no_other_call(
+    far: str, zone: MemoryStore, usage: MemoryStore
+) -> None:
+    land(zone, "a", [claude("m1", 1, time=far), claude("m2", 1, time=""), claude("m3", 1, time="2026-03-05T00:00:00Z")])
+    land(zone, "b", [claude("m4", 1, time=far)])
+    count(zone, usage)
+    assert rows(usage, "call_key", "date", "call_time", "cost_status") == [
+        ("m1", date(2026, 3, 5), None, "no_time"),
+        ("m2", date(2026, 3, 5), None, "no_time"),
+        ("m3", date(2026, 3, 5), datetime(2026, 3, 5, tzinfo=UTC), "priced"),
+        ("m4", date(2026, 3, 1), None, "no_time"),
+    ]
+
+
 @pytest.mark.parametrize("project", ["007", "123", "abc", "None", "__HIVE_DEFAULT_PARTITION__", "a/b=c%20\n"])
 def test_projects_stay_the_text_they_are(project: str, zone: MemoryStore, usage: MemoryStore) -> None:
     land(zone, "a", [claude("m1", 1, cwd=project), claude("m2", 1, cwd="")])
