@@ -104,7 +104,6 @@ _READ_BY_PROGRAM = {
     for name, usage in _OF_PROGRAM.items()
 }
 _RECORD: dict[str, Any] = {
-    "row": _N,
     "id": pl.String,
     "call": pl.String,
     "run": pl.String,
@@ -172,8 +171,8 @@ def companion_lines(data: bytes) -> UsageLines:
 
 
 def record_lines(name: str, data: bytes) -> UsageLines:
-    """The lines of a landed file that may have usage, each with its row as a member of it; raises
-    `SessionDataRejected` as the file's reader does."""
+    """The lines of a landed file that may have usage, and their rows; raises `SessionDataRejected` as the file's reader
+    does."""
     dialect = header_of(name, data).dialect
     if not _is_closed(data):
         read_session_data(data, name=name)
@@ -182,7 +181,7 @@ def record_lines(name: str, data: bytes) -> UsageLines:
         for row, line in enumerate(data.split(b"\n")[1:], 1)
         if b'"usage"' in line and not line.startswith(b'{"t":"end')
     ]
-    lines = b"".join(b'{"row":%d,%b\n' % (row, line[1:]) for row, line in kept)
+    lines = b"".join(line + b"\n" for _, line in kept)
     return UsageLines(lines, dialect.partition("/")[0], _READ_RECORDS, [row for row, _ in kept])
 
 
@@ -196,6 +195,8 @@ def reports_in(files: Sequence[UsageLines]) -> Reports:
     beyond: list[tuple[int, int, str]] = []
     for reader, numbers in by_reader.items():
         table, *told = reader.read([files[number].data for number in numbers])
+        if reader is _READ_RECORDS:
+            table = table.with_columns(_rows([files[number].rows for number in numbers], told[0]))
         number_of = pl.Series(numbers, dtype=pl.UInt32)
         table = table.with_columns(number_of.gather(table["file"]).alias("file"))
         tables.append(_complete(_named_as_session_data(table) if reader is _READ_RECORDS else _named(table)))
@@ -232,6 +233,14 @@ def _is_closed(data: bytes) -> bool:
     start = data.rfind(b"\n", 0, max(0, len(data) - 1)) + 1
     end = data[start:]
     return end.startswith(b'{"t":"end') and b'"digest":"%s"' % sha256(data[:start]).hexdigest().encode() in end
+
+
+def _rows(rows: Sequence[Sequence[int]], unread: Told) -> pl.Series:
+    """The row of each line that was read, of the `rows` of all lines, file by file."""
+    none = {(file, line) for file, line, _ in unread}
+    lines = ((file, line, row) for file, each in enumerate(rows) for line, row in enumerate(each, 1))
+    read = [row for file, line, row in lines if (file, line) not in none]
+    return pl.Series("row", read, _N)
 
 
 def _named(table: pl.DataFrame) -> pl.DataFrame:

@@ -129,6 +129,17 @@ def test_a_line_that_only_the_reader_of_landed_files_takes_counts_and_another_is
     assert [(file, row) for file, row, _ in found.unread] == [(0, 4)]
 
 
+def test_a_records_row_is_where_it_stands_whatever_it_says_itself() -> None:
+    used = b'"call":"c","usage":{"in":1},"row":99'
+    files = [
+        landed_file(record(1, b'"id":"a"'), record(2, used), record(3, used)[:-1], record(4, used)),
+        landed_file(record(1, b'"row":7,' + used)),
+    ]
+    found = reports_in([record_lines(f"{number}.sd", data) for number, data in enumerate(files)])
+    assert found.table.select("file", "row").rows() == [(0, 2), (0, 4), (1, 1)]
+    assert [(file, row) for file, row, _ in found.unread] == [(0, 3)]
+
+
 def test_a_number_of_a_landed_file_that_cannot_be_is_told_of_by_its_row() -> None:
     data = landed_file(record(1, b'"id":"a"'), record(2, b'"call":"c","usage":{"in":281474976710656,"out":5}'))
     found = reports_in([record_lines("0.sd", data)])
