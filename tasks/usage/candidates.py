@@ -177,7 +177,10 @@ def _counts(words: Collection[str]) -> dict[str, pl.Expr]:
     def of(*names: str) -> pl.Expr:
         return pl.coalesce(*names).clip(lower_bound=0).fill_null(0)
 
-    read_in, wrote_in = of("cached_input_tokens"), of("cache_write_input_tokens", "cache_creation_input_tokens")
+    read_in = of("cached_input_tokens")
+    # Two spellings of one number (Codex specification, section 5): a client that writes both has 0 in the other.
+    one, other = of("cache_write_input_tokens"), of("cache_creation_input_tokens")
+    wrote_in = pl.when(one > 0).then(one).otherwise(other)
     anthropic_in, camel_in, camel_out = of("input_tokens"), of("inputTokens"), of("outputTokens")
     camel_read, camel_wrote = of("cacheReadTokens"), of("cacheWriteTokens")
     five, hour = of("cache_creation.ephemeral_5m_input_tokens"), of("cache_creation.ephemeral_1h_input_tokens")

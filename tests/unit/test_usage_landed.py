@@ -6,6 +6,9 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from schemas.session_data import read_session_data
 from storage.objects import ObjectStore, open_store
 from storage.zone import Zone
 from tasks.land.archive import land_archive
@@ -68,6 +71,33 @@ def test_counters_that_repeat_and_fall_become_differences_and_never_less_than_no
     usage = counted(landed_codex(tmp_path))
     found = sorted(rows(usage, "call_time", "input_total", "project", "model"))
     assert [row[1:] for row in found] == [(tokens, "/srv/007", "gpt-5.1-codex") for tokens in (1000, 1000, 500)]
+
+
+@pytest.mark.parametrize(
+    ("written", "tokens"),
+    [
+        ({"cache_write_input_tokens": 30}, (60, 10, 30)),
+        ({"cache_creation_input_tokens": 40}, (50, 10, 40)),
+        ({"cache_write_input_tokens": 0, "cache_creation_input_tokens": 40}, (50, 10, 40)),
+        ({"cache_write_input_tokens": 30, "cache_creation_input_tokens": 0}, (60, 10, 30)),
+        ({"cache_write_input_tokens": 30, "cache_creation_input_tokens": 40}, (60, 10, 30)),
+        ({"cache_write_input_tokens": -1, "cache_creation_input_tokens": 40}, (50, 10, 40)),
+        ({}, (90, 10, 0)),
+    ],
+)
+def test_what_was_written_to_a_cache_has_two_names_and_a_record_and_its_row_agree(
+    written: dict[str, int], tokens: tuple[int, ...], tmp_path: Path
+) -> None:
+    used = {"input_tokens": 100, "cached_input_tokens": 10, **written, "output_tokens": 5}
+    meta = line("session_meta", "00:00", id=PARENT, cwd="/srv/app", cli_version="0.171.0")
+    response = line("token_usage_record", "01:00", thread_id=PARENT, turn_id="t", response_id="r1", usage=used)
+    rollout(tmp_path, PARENT, [meta, response])
+    zone = landed_codex(tmp_path)
+    (landed,) = [read_session_data(data, name=key) for key, data in zone.objects.items() if key.endswith(".sd")]
+    (said,) = [each.usage for each in landed.records if each.usage is not None]
+    assert (said.in_, said.cache_read, said.cache_write) == tokens
+    usage = counted(zone)
+    assert rows(usage, "input_uncached", "cache_read", "cache_write_unknown", "input_total") == [(*tokens, 100)]
 
 
 def test_a_fork_that_replays_its_parents_counts_has_only_its_own(tmp_path: Path) -> None:
