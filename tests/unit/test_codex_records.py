@@ -327,3 +327,23 @@ def test_line_nested_deeper_than_clients_do_is_kept_as_it_is_and_named() -> None
         (_, found) = convert(meta(), body)
         assert found.problem == reason
         assert found.record.parts[0].k == ("unknown" if reason else "data")
+
+
+def test_a_first_total_alone_of_a_counter_that_goes_on_says_that_its_usage_is_unknown() -> None:
+    def counted(total: int, last: int | None = None) -> Row:
+        info: Row = {"total_token_usage": {"output_tokens": total}}
+        return event(
+            "token_count", info=info if last is None else {**info, "last_token_usage": {"output_tokens": last}}
+        )
+
+    def flags(*rows: Row) -> list[bool]:
+        return ["usage_unknown" in each.flags for each in read(*rows)]
+
+    agents = meta(parent_thread_id=PARENT)
+    assert flags(agents, event("token_count", info=None), counted(0)) == [False, False, False]
+    assert flags(agents, counted(777), counted(777), counted(800)) == [False, True, False, False]
+    assert [each.usage for each in read(agents, counted(777), counted(800))] == [None, None, Usage(out=23)]
+    assert flags(agents, counted(777, 20)) == [False, False]
+    assert flags(meta(), counted(777)) == [False, False]
+    response = {"type": "token_usage_record", "payload": {"response_id": "r1", "usage": {"output_tokens": 5}}}
+    assert flags(agents, response, counted(777)) == [False, False, False]

@@ -26,11 +26,14 @@ from tasks.land.codex.usage import Tokens, usage_of
 from tasks.land.nesting import TOO_DEEP, is_too_deep
 from tasks.land.source import Converted, Line
 
-__all__ = ["CORRECTED", "GUESSED", "Reading", "ThreadReader"]
+__all__ = ["CORRECTED", "GUESSED", "UNCOUNTED", "Reading", "ThreadReader"]
 
 GUESSED, CORRECTED = "replay_guessed", "replay_corrected"
 """Flags of a thread that begins with copies: of its first copied record, that where they end was guessed; of its first
 record, that this is another landing of the thread, in which they end where they do."""
+
+UNCOUNTED = "usage_unknown"
+"""Flag of a counter's line that stands for responses of which nobody knows what they used, so that none is counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +106,8 @@ class ThreadReader:
             draft.keep_line()
         else:
             self._read(row, draft)
+            if _is_count(row) and state.usage.is_unknown(row.payload):
+                draft.flags.append(UNCOUNTED)
             used = _used(state, row)
             if used is not None:
                 state.answered(draft, usage_of(used), text(within(row.payload, "info"), "model"))
@@ -159,5 +164,8 @@ def _cut(thread: str, row: Row) -> str:
 def _used(state: ThreadState, row: Row) -> Tokens | None:
     if row.kind == "token_usage_record":
         return state.usage.record(row.payload)
-    is_count = row.kind == "event_msg" and row.name == "token_count"
-    return state.usage.count(row.payload) if is_count else None
+    return state.usage.count(row.payload) if _is_count(row) else None
+
+
+def _is_count(row: Row) -> bool:
+    return row.kind == "event_msg" and row.name == "token_count"

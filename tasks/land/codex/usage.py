@@ -72,6 +72,13 @@ class UsageCounter:
         if total is not None:
             self._base = total
 
+    def is_unknown(self, payload: Members) -> bool:
+        """Whether a `token_count`, were it the next line, stood for responses of which nobody knows what they used: the
+        first total of a counter that goes on, with nothing beside it (Codex specification, section 5, rule 5)."""
+        info = within(payload, "info")
+        total, last = _tokens(info, "total_token_usage"), _tokens(info, "last_token_usage")
+        return self._base is None and not self._pending and last is None and total not in (None, Tokens())
+
     def count(self, payload: Members) -> Tokens | None:
         """A `token_count`."""
         info = within(payload, "info")
