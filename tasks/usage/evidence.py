@@ -22,10 +22,13 @@ from tasks.usage.candidates import MAIN, LandedPlace
 from tasks.usage.generations import generations
 from tasks.usage.outcome import UsageProblem
 
-__all__ = ["BAD_DATA", "SessionEvidence", "Wanted", "evidence_of", "look_at"]
+__all__ = ["BAD_DATA", "CALLS_LOST", "SessionEvidence", "Wanted", "evidence_of", "look_at"]
 
 BAD_DATA = (RejectedData, KeyRefused, ObjectMissing, ObjectTooLarge)
 """What is wrong with one session or file, and stops only that."""
+
+CALLS_LOST = "calls_lost"
+"""The rule of a companion that is missing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,9 +124,9 @@ def _keep_those_lost(found: SessionEvidence, log: LandingLog) -> None:
         detail = (
             f"it is missing ({promise.calls_size} bytes, unpacked); put it back from a copy of the zone, and the next "
         )
-        detail += f"run counts by it; until then the records of {promise.key} count, which say less"
+        detail += f"run counts by it; without it the records of {promise.key} count, which say less"
         key = calls_key(found.session, seq)
-        found.problems.append(UsageProblem(session=found.session, file=key, rule="calls_lost", detail=detail))
+        found.problems.append(UsageProblem(session=found.session, file=key, rule=CALLS_LOST, detail=detail))
 
 
 def _companions(stats: Iterable[ObjectStat]) -> dict[int, tuple[str, int]]:

@@ -1,4 +1,5 @@
-"""What a usage data set has counted and a zone does not have any more: landed files, and the newest rounds of chains.
+"""What a usage data set has counted and a zone does not have any more: landed files, call facts beside them, and
+the newest rounds of chains.
 
 Chains are verified from their files alone, so one that loses its newest rounds is still a good chain, only shorter; the
 data set remembers the head that it saw (DESIGN.md, rule 1: evidence is never taken back).
@@ -13,7 +14,7 @@ from storage.usage_dataset import newest_manifest
 from storage.usage_marks import SessionMark, read_marks
 from storage.usage_writing import read_state
 from storage.zone import Zone
-from tasks.usage.evidence import BAD_DATA
+from tasks.usage.evidence import BAD_DATA, CALLS_LOST, evidence_of
 from tasks.usage.marking import chain_problem
 from tasks.usage.outcome import UsageProblem
 
@@ -30,7 +31,7 @@ def counted_sessions(usage: ObjectStore) -> dict[str, SessionMark]:
 
 
 def lost_evidence(zone: Zone, marks: Iterable[SessionMark]) -> list[UsageProblem]:
-    """One problem for each counted session that has less than was counted."""
+    """What each counted session has less than was counted."""
     found = []
     for mark in marks:
         try:
@@ -56,4 +57,5 @@ def _lost(zone: Zone, mark: SessionMark) -> list[UsageProblem]:
             detail = f"landed file {missing} was counted and is not in the zone any more"
             found.append(UsageProblem(session=mark.session, file=mark.session, rule="landed_lost", detail=detail))
             break
-    return found
+    whole = evidence_of(zone, mark.session, SessionMark(session=mark.session))
+    return [*found, *(problem for problem in whole.problems if problem.rule == CALLS_LOST)]

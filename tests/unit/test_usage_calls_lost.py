@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from schemas.session_data import Usage
 from storage.landings import calls_key
+from storage.zone import Zone
+from tasks.usage.lost import counted_sessions, lost_evidence
 from tests.memory_store import MemoryStore
-from tests.usage_sessions import claude, count, dsh, land, rows, sd_name
+from tests.usage_sessions import claude, count, dsh, land, land_bare, rows, sd_name
 
 CALLS = [
     claude("m1", 100, usage={"cache_creation": {"ephemeral_1h_input_tokens": 40}, "cache_creation_input_tokens": 40}),
@@ -41,7 +44,7 @@ def test_without_its_companion_a_files_records_count_and_the_companion_is_named_
     (problem,) = outcome.problems
     assert (problem.session, problem.file, problem.rule) == ("a", "_calls/a/000001.jsonl.zst", "calls_lost")
     assert "put it back from a copy of the zone" in problem.detail
-    assert f"the records of {sd_name('a', 1)} count" in problem.detail
+    assert f"without it the records of {sd_name('a', 1)} count" in problem.detail
     assert rows(usage, *TOKENS) == BY_RECORDS
     before = dict(usage.objects)
     again = count(zone, usage)
@@ -70,6 +73,21 @@ def test_a_companion_that_comes_back_sets_the_count_right(is_counted_between: bo
     before = dict(usage.objects)
     assert not count(zone, usage).changed
     assert usage.objects == before
+
+
+def test_a_companion_that_is_lost_after_it_was_counted_is_named_by_who_compares() -> None:
+    zone, usage = MemoryStore(), MemoryStore()
+    land(zone, "a", CALLS)
+    land(zone, "a", [], seq=2)
+    land_bare(zone, "a", [("m3", "2026-03-01T12:00:00Z", Usage(in_=5, out=7))], seq=3)
+    count(zone, usage)
+    marks = counted_sessions(usage).values()
+    assert lost_evidence(Zone(zone), marks) == []
+    del zone.objects[calls_key("a", 1)]
+    (problem,) = lost_evidence(Zone(zone), marks)
+    assert (problem.file, problem.rule) == (calls_key("a", 1), "calls_lost")
+    count(zone, usage)
+    assert rows(usage, *TOKENS)[:2] == BY_COMPANION
 
 
 def test_a_call_with_and_without_its_companion_is_one_call() -> None:
