@@ -249,10 +249,11 @@ def _call_key(words: Collection[str]) -> pl.Expr:
 
 
 def _with_every_key(rows: pl.DataFrame) -> pl.DataFrame:
-    """A record without any id is a call of its own."""
+    """A record without any id is a call of its own, also where its row is not told."""
     if not rows["call_key"].null_count():
         return rows
-    place = pl.concat_str(["session", "evidence_seq", "evidence_row"], separator="/")
+    number = -1 - pl.int_range(pl.len()).over("evidence_key")
+    place = pl.concat_str(["session", "evidence_seq", pl.coalesce("evidence_row", number)], separator="/")
     return rows.with_columns(pl.coalesce("call_key", place).alias("call_key"))
 
 

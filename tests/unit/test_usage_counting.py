@@ -65,6 +65,14 @@ def test_a_row_without_a_message_id_falls_back_to_what_it_has(zone: MemoryStore,
     assert rows(usage, "call_key", "output") == [("a/1/3", 3), ("a/1/4", 3), ("r1", 1), ("u2", 2)]
 
 
+def test_records_that_tell_neither_an_id_nor_their_row_are_calls_too(zone: MemoryStore, usage: MemoryStore) -> None:
+    land(zone, "a", [claude("", 3), claude("m1", 4), claude("", 3)])
+    facts = zstandard.decompress(zone.objects[calls_key("a", 1)])
+    zone.objects[calls_key("a", 1)] = zstandard.compress(facts.replace(b'"row":', b'"line":'))
+    assert count(zone, usage).problems == []
+    assert rows(usage, "output", "evidence_row") == [(3, None), (3, None), (4, None)]
+
+
 HISTORY = [claude("m1", 5, time="2026-03-01T10:00:00Z"), claude("m2", 6, time="2026-03-01T11:00:00Z")]
 OWN = claude("m3", 7, time="2026-03-02T09:00:00Z")
 
