@@ -1,8 +1,8 @@
 """What of a run's private folder goes into the archive: its transcripts, masked, below ``transcripts/<kind>/``.
 
 They keep their paths below the root that the land stage knows, so that this folder of one run is a source to land. A
-file that cannot be taken (a link, a device, one that is too large, a name that is no text) is left out: an agent can
-make any of these.
+file that cannot be taken (a link, a device, one that is too large, a name that is no text, a second one whose name
+differs from another's by a secret alone) is left out: an agent can make any of these.
 """
 
 from __future__ import annotations
@@ -52,10 +52,12 @@ def place_of(runner: str, home: Path) -> Path:
 
 
 def transcript_files(transcripts: Transcripts, mask: Mask) -> Iterator[tuple[str, bytes]]:
-    """Path and masked bytes of each transcript, in order of the paths."""
+    """Masked path and masked bytes of each transcript, in order of the paths."""
+    given = set()
     for file in sorted(transcripts.files):
-        path = file.relative_to(transcripts.root).as_posix()
-        if path.isprintable() and (data := _read(file)) is not None:
+        path = mask.text(file.relative_to(transcripts.root).as_posix())
+        if path.isprintable() and path not in given and (data := _read(file)) is not None:
+            given.add(path)
             yield f"transcripts/{transcripts.kind}/{path}", mask.file(data)
 
 

@@ -169,10 +169,7 @@ class _Run:
         try:
             guard = await self._guarded()
             evidence, verdict = await self._run()
-            # What was said may hold what a tool printed; what was recorded, too.
-            evidence = replace(
-                evidence, final_text=self._mask.text(evidence.final_text), detail=self._mask.text(evidence.detail)
-            )
+            evidence = evidence.masked(self._mask.text)
             verdict = replace(verdict, reason=self._mask.text(verdict.reason))
             end = self._end(evidence, verdict, await asyncio.to_thread(self._archive, evidence))
             await asyncio.to_thread(self._context.runs.finish, end)

@@ -6,8 +6,8 @@ watch better than we can; everything else is stopped from outside through `Watch
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal, Protocol
 
@@ -77,6 +77,17 @@ class RunEvidence:
     tools: tuple[ToolUse, ...] = ()
     cost_reported_microusd: int | None = None
     transcripts: Transcripts | None = None
+
+    def masked(self, mask: Callable[[str], str]) -> RunEvidence:
+        """The evidence with every text masked that a model, a tool or a program may have chosen."""
+        return replace(
+            self,
+            final_text=mask(self.final_text),
+            detail=mask(self.detail),
+            session_id=None if self.session_id is None else mask(self.session_id),
+            calls=tuple(replace(call, key=mask(call.key), model=mask(call.model)) for call in self.calls),
+            tools=tuple(replace(tool, name=mask(tool.name)) for tool in self.tools),
+        )
 
 
 class Runner(Protocol):

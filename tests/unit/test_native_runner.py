@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -139,12 +140,18 @@ def test_a_program_that_was_killed_leaves_an_open_turn_and_an_open_call() -> Non
 
 def test_the_task_has_the_run_s_limits_and_its_keys_and_nothing_else_has_them() -> None:
     limits = {"turns": 7, "tokens": 1000, "cost_microusd": 5, "tool_rounds": 3, "wall_seconds": 9}
-    request = _request(limits=limits, permissions={"mode": "read-only", "tools": ["read_file"]})
+    request = _request(
+        limits=limits,
+        permissions={"mode": "read-only", "tools": ["read_file"]},
+        environment={"TOKEN": {"env": "TEAM_TOKEN"}, "PLAIN": {"value": "text"}},
+    )
+    request = replace(request, environment={**request.environment, "TOKEN": "tok-1234", "PLAIN": "text"})
     task = _task(request, 1.0)
     assert (task.answers, task.tokens, task.cost_microusd, task.tool_rounds, task.wall_ms) == (7, 1000, 5, 3, 9000)
     assert (task.mode, task.tools, task.temporary) == ("read-only", ["read_file"], "/h/tmp")
     assert (task.access["openai"].key, task.access["openai"].base_url) == ("sk-key-1", "http://127.0.0.1:9/v1")
     assert "sk-key-1" not in repr(request)
+    assert task.secrets == ["sk-key-1", "tok-1234"]
 
 
 @pytest.mark.parametrize(

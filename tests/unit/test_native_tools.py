@@ -13,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tasks.agents.masking import Mask
 from tasks.agents.native import confinement
 from tasks.agents.native.beneath import open_beneath
 from tasks.agents.native.conversation import ToolCall, ToolResult
@@ -129,6 +130,34 @@ def test_a_flood_of_output_is_cut(tools: WorkspaceTools) -> None:
     text = _call(tools, "run_command", command="sh", args=["-c", "head -c 3000000 /dev/zero | tr '\\0' x"]).text
     assert len(text) < MAX_RESULT
     assert "more bytes]" in text
+
+
+@pytest.mark.parametrize("shown", [4, 9, 12])
+def test_output_is_cut_before_a_secret_and_not_within(tmp_path: Path, shown: int) -> None:
+    """In part it would not be masked: no 9 characters of a key of 13 are to be read where output is cut."""
+    key = "sk-0123456789"
+    tools = WorkspaceTools(tmp_path, "full", environment=ENVIRONMENT | {"KEY": key}, begun=Mask([key]).begun)
+    before = 48 * 1024 - shown
+    printed = _call(tools, "run_command", command="sh", args=["-c", f"printf %{before}s x; printf %s $KEY; echo"]).text
+    assert printed.endswith(f"x\n[{len(key) + 1} more bytes]")
+
+
+def test_a_file_is_cut_before_a_secret_and_its_next_part_has_it_whole(tmp_path: Path) -> None:
+    key = "sk-0123456789"
+    tools = WorkspaceTools(tmp_path, "read-only", begun=Mask([key]).begun)
+    (tmp_path / "a.txt").write_text("x" * (MAX_RESULT - 108) + key + "y")
+    first = _call(tools, "read_file", path="a.txt").text
+    assert first.endswith(f"x\n[more from byte {MAX_RESULT - 108} on]")
+    assert _call(tools, "read_file", path="a.txt", offset=MAX_RESULT - 108).text == f"{key}y"
+
+
+def test_a_list_is_cut_before_a_secret(tmp_path: Path) -> None:
+    key = "sk-0123456789"
+    tools = WorkspaceTools(tmp_path, "read-only", begun=Mask([key]).begun)
+    for number in range(300):
+        (tmp_path / f"{number:03d}{'n' * (222 - len(key))}{key}").touch()
+    text = _call(tools, "list_files").text
+    assert text.endswith("nnnn\n[cut after 65536 characters]")
 
 
 def test_a_command_writes_nowhere_but_to_the_workspace(tools: WorkspaceTools, tmp_path: Path) -> None:

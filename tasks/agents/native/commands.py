@@ -27,8 +27,11 @@ async def run_command(
     environment: Mapping[str, str],
     seconds: float,
     setup: Callable[[], None] | None,
+    begun: Callable[[bytes], int],
 ) -> str:
-    """The command's exit code and output, stdout and stderr as they came. Raises OSError when it cannot be started."""
+    """The command's exit code and output, stdout and stderr as they came. Output that is too long is cut, and with it
+    the ``begun`` last bytes of what was kept. Raises OSError when it cannot be started.
+    """
     process = await asyncio.create_subprocess_exec(
         *command,
         cwd=folder,
@@ -38,7 +41,7 @@ async def run_command(
         stderr=asyncio.subprocess.STDOUT,
         preexec_fn=setup,
     )
-    output = _Output()
+    output = _Output(begun)
     reading = asyncio.create_task(output.read(process.stdout))
     try:
         async with asyncio.timeout(seconds):
@@ -61,7 +64,8 @@ async def run_command(
 class _Output:
     """The first bytes of a stream; the rest is read and counted."""
 
-    def __init__(self) -> None:
+    def __init__(self, begun: Callable[[bytes], int]) -> None:
+        self._begun = begun
         self._kept = bytearray()
         self._more = 0
 
@@ -73,8 +77,11 @@ class _Output:
             self._more += max(len(data) - room, 0)
 
     def text(self) -> str:
-        more = f"\n[{self._more} more bytes]" if self._more else ""
-        return self._kept.decode("utf-8", errors="replace") + more
+        kept = bytes(self._kept)
+        if not self._more:
+            return kept.decode("utf-8", errors="replace")
+        cut = self._begun(kept)
+        return f"{kept[: len(kept) - cut].decode('utf-8', errors='replace')}\n[{self._more + cut} more bytes]"
 
 
 def _end_tree(root: int) -> None:

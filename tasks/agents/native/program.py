@@ -22,6 +22,7 @@ import msgspec
 from schemas.errors import SessionmillError
 from schemas.relavium_agent import Agent
 from storage.session_logs import JsonlSessions
+from tasks.agents.masking import Mask
 from tasks.agents.native.budget import Caps, Price
 from tasks.agents.native.live import LiveAgent
 from tasks.agents.native.protocol import Event, TurnResult
@@ -45,7 +46,8 @@ class Access(msgspec.Struct, frozen=True):
 
 
 class Task(msgspec.Struct, frozen=True, kw_only=True):
-    """What to do. ``agent`` are a Relavium agent's fields, ``resume`` the session that goes on."""
+    """What to do. ``agent`` are a Relavium agent's fields, ``resume`` the session that goes on, ``secrets`` what tools
+    may show whole, so that it can be masked, or not at all."""
 
     agent: dict[str, Any]
     prompt: str
@@ -54,6 +56,7 @@ class Task(msgspec.Struct, frozen=True, kw_only=True):
     temporary: str | None = None
     resume: str | None = None
     access: dict[str, Access] = {}
+    secrets: list[str] = []
     mode: Literal["read-only", "workspace-write", "full"] = "workspace-write"
     tools: list[str] | None = None
     tokens: int | None = None
@@ -86,6 +89,7 @@ async def _run(task: Task) -> TurnResult:
         only=None if task.tools is None else frozenset(task.tools),
         environment=commands,
         temporary=Path(task.temporary) if task.temporary else None,
+        begun=Mask(task.secrets).begun,
     )
     rules = Rules(
         agent,

@@ -109,6 +109,7 @@ def _task(request: RunRequest, silence_seconds: float) -> Task:
         temporary=request.environment.get("TMPDIR"),
         resume=request.prior.session_id if request.prior is not None else None,
         access={name: Access(key, addresses.get(name)) for name, key in request.keys.items()},  # type: ignore[call-overload]
+        secrets=[*request.keys.values(), *_secret_variables(request)],
         mode=spec.permissions.mode,
         tools=spec.tools,
         tokens=limits.tokens,
@@ -118,6 +119,10 @@ def _task(request: RunRequest, silence_seconds: float) -> Task:
         tool_rounds=limits.tool_rounds,
         silence_seconds=silence_seconds,
     )
+
+
+def _secret_variables(request: RunRequest) -> list[str]:
+    return [request.environment[name] for name, each in request.spec.environment.items() if each.value is None]
 
 
 def _sessions(request: RunRequest) -> Path:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import stat
 from codecs import getincrementaldecoder
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -81,13 +81,15 @@ class _Refused(Exception):
 
 @dataclass(frozen=True)
 class WorkspaceTools:
-    """The tools of one run in one workspace. ``environment`` is all that commands get of it."""
+    """The tools of one run in one workspace. ``environment`` is all that commands get of it. ``begun`` says how many
+    bytes at the end of what was cut begin a secret: these are cut too, for in part it would not be masked."""
 
     workspace: Path
     mode: Mode
     only: frozenset[str] | None = None
     environment: Mapping[str, str] = field(default_factory=dict, repr=False)
     temporary: Path | None = None
+    begun: Callable[[bytes], int] = lambda data: 0
 
     def permit(self, name: str) -> Literal["run", "denied", "unknown"]:
         """Whether a tool may be called."""
@@ -119,7 +121,7 @@ class WorkspaceTools:
         except (_Refused, OSError, ValueError, RuntimeError, SubprocessError) as error:
             # A NUL in a name is a ValueError, a link that leads to itself a RuntimeError.
             return ToolResult(call.id, _sentence(error, given), "error", "TOOL_FAILED")
-        return ToolResult(call.id, _bounded(text))
+        return ToolResult(call.id, self._bounded(text))
 
     async def _dispatch(self, name: str, given: dict[str, Any]) -> str:
         if name == "read_file":
@@ -138,6 +140,7 @@ class WorkspaceTools:
             environment=self.environment,
             seconds=min(_number(given, "timeout_seconds", 120), 600),
             setup=confinement.confine_to(folders) if self.mode != "full" else None,
+            begun=self.begun,
         )
 
     def _open(self, name: str, flags: int, *, make_folders: bool = False) -> int:
@@ -161,6 +164,9 @@ class WorkspaceTools:
         with self._file(name, os.O_RDONLY) as file:
             data = os.pread(file, _READ, offset)
             more = os.pread(file, 1, offset + len(data)) != b""
+        if more:
+            # The next part has it from its beginning.
+            data = data[: len(data) - self.begun(data)]
         decoder = getincrementaldecoder("utf-8")(errors="replace")
         text = decoder.decode(data, final=not more)
         if not more:
@@ -178,6 +184,13 @@ class WorkspaceTools:
             os.close(folder)
         more = [f"[{len(names) - _MAX_ENTRIES} more]"] if len(names) > _MAX_ENTRIES else []
         return "\n".join(names[:_MAX_ENTRIES] + more) or "[empty]"
+
+    def _bounded(self, text: str) -> str:
+        if len(text) <= MAX_RESULT:
+            return text
+        kept = text[:MAX_RESULT].encode("utf-8", errors="surrogatepass")
+        shown = kept[: len(kept) - self.begun(kept)].decode("utf-8", errors="surrogatepass")
+        return f"{shown}\n[cut after {MAX_RESULT} characters]"
 
     def _write(self, name: str, content: str) -> str:
         data = content.encode("utf-8", errors="surrogateescape")
@@ -209,7 +222,3 @@ def _sentence(error: Exception, given: dict[str, Any]) -> str:
     if isinstance(error, OSError):
         return f"{error.strerror or type(error).__name__}: {given.get('path') or given.get('command') or '.'}"
     return f"{error}."
-
-
-def _bounded(text: str) -> str:
-    return text if len(text) <= MAX_RESULT else f"{text[:MAX_RESULT]}\n[cut after {MAX_RESULT} characters]"
