@@ -8,9 +8,12 @@ runner's: input without the cache's part, and reasoning as a part of output.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal, TypeGuard
 
-__all__ = ["ModelCall", "Status", "StopReason", "TokenCount", "ToolOutcome", "ToolUse", "Verdict"]
+__all__ = ["ModelCall", "Status", "StopReason", "TokenCount", "ToolOutcome", "ToolUse", "Verdict", "is_count"]
+
+_LARGEST_COUNT: Final = 2**53 - 1
+"""The largest that every reader of JSON keeps exactly, DSH's logs among them."""
 
 Status = Literal["completed", "failed", "interrupted"]
 """``completed``: the task was carried out. ``failed``: it was not, and the run ended by itself or at a limit.
@@ -45,6 +48,11 @@ StopReason = Literal[
 
 ToolOutcome = Literal["ok", "error", "denied", "unknown_tool", "cancelled", "open"]
 """``open``: no result was seen."""
+
+
+def is_count(value: object) -> TypeGuard[int]:
+    """Whether this may be a number of tokens: what a provider says can be anything."""
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _LARGEST_COUNT
 
 
 @dataclass(frozen=True)

@@ -188,10 +188,10 @@ def _outcome(block: JsonObject) -> ToolOutcome:
     return "unknown_tool" if "No such tool available" in text else "error"
 
 
-def _usage(usage: JsonObject) -> TokenCount:
+def _usage(usage: JsonObject) -> TokenCount | None:
     details = usage.get("output_tokens_details")
     thinking = details.get("thinking_tokens") if isinstance(details, dict) else None
-    return tokens(usage, _USAGE, thinking if isinstance(thinking, int) else 0)
+    return tokens(usage, _USAGE, thinking)
 
 
 def _evidence(request: RunRequest, reading: _Reading, ended: Ended) -> RunEvidence:

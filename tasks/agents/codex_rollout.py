@@ -6,11 +6,12 @@ Only what this run wrote counts: of a resumed thread the lines that were there b
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from schemas.agent_run import ModelCall, TokenCount, ToolOutcome, ToolUse
-from tasks.agents.program import JsonObject, objects
+from schemas.agent_run import ModelCall, ToolOutcome, ToolUse
+from tasks.agents.program import JsonObject, objects, tokens
 from tasks.agents.runner import RunRequest
 from tasks.agents.watch import Watch
 
@@ -25,6 +26,7 @@ OFFERED: Final = frozenset(
 )
 """The tools that the program offers by itself; one of these that it does not know was switched off."""
 
+_USAGE: Final = ("input_tokens", "cached_input_tokens", "cache_write_input_tokens", "output_tokens")
 _EXIT: Final = re.compile(r"(?:Process exited with code|Exit code:?) (-?\d+)")
 
 
@@ -93,14 +95,10 @@ class Rollout:
 
     def _usage(self, payload: JsonObject) -> None:
         usage = payload.get("usage") or {}
-        read, write = int(usage.get("cached_input_tokens") or 0), int(usage.get("cache_write_input_tokens") or 0)
-        count = TokenCount(
-            max(0, int(usage.get("input_tokens") or 0) - read - write),
-            read,
-            write,
-            int(usage.get("output_tokens") or 0),
-            int(usage.get("reasoning_output_tokens") or 0),
-        )
+        count = tokens(usage, _USAGE, usage.get("reasoning_output_tokens"))
+        if count is not None:
+            # Its input is all of it, the cache's part too.
+            count = replace(count, input=max(0, count.input - count.cache_read - count.cache_write))
         call = ModelCall(str(payload.get("response_id")), self._model, count)
         self.calls.append(call)
         self._watch.call(call)

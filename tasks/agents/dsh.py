@@ -179,7 +179,7 @@ class _Reading:
     def _call(self, key: str, model: str, usage: Any, time: object) -> None:
         counted = None
         if isinstance(usage, dict):
-            counted = tokens(usage, _USAGE, int(usage.get("reasoningTokens") or 0))
+            counted = tokens(usage, _USAGE, usage.get("reasoningTokens"))
         call = ModelCall(key, model, counted, time * 1000 if isinstance(time, int) else None)
         self.calls.append(call)
         self.watch.call(call)

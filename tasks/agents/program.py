@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import msgspec
 
-from schemas.agent_run import TokenCount
+from schemas.agent_run import TokenCount, is_count
 from schemas.agent_spec import AgentSpec
 from schemas.errors import RunnerMissing, WrongUse
 
@@ -77,11 +77,9 @@ def objects(line: bytes) -> JsonObject | None:
     return found if isinstance(found, dict) else None
 
 
-def tokens(usage: Mapping[str, Any], names: tuple[str, str, str, str], reasoning: int = 0) -> TokenCount:
-    """Counts from the fields of `usage` that hold input, cache reads, cache writes and output; what is absent is 0."""
-    uncached, read, write, output = (_count(usage.get(name)) for name in names)
-    return TokenCount(uncached, read, write, output, reasoning)
-
-
-def _count(value: object) -> int:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else 0
+def tokens(usage: Mapping[str, Any], names: tuple[str, str, str, str], reasoning: object = None) -> TokenCount | None:
+    """Counts from the fields of `usage` that hold input, cache reads, cache writes and output; what is absent is 0.
+    None where one of them is no count: what was used is unknown then."""
+    told = [0 if value is None else value for value in (*map(usage.get, names), reasoning)]
+    counts = [value for value in told if is_count(value)]
+    return TokenCount(*counts) if len(counts) == len(told) else None

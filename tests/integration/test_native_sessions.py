@@ -258,6 +258,23 @@ def test_usage_that_is_not_told_stays_unknown_over_instances(place: Place) -> No
     assert asyncio.run(play()) == (1, 55, False)
 
 
+@pytest.mark.parametrize("provider", MODELS)
+@pytest.mark.parametrize(
+    "told",
+    [None, Tokens(2**63, 0, 0, 5), Tokens(-5, 0, 0, 5), Tokens(1.5, 0, 0, 5), Tokens(10, -3, 0, 5)],  # type: ignore[arg-type]
+    ids=str,
+)
+def test_usage_that_is_not_told_or_cannot_be_is_unknown_and_the_run_goes_on(
+    place: Place, provider: str, told: Tokens | None
+) -> None:
+    read = ToolCall("list_files", {"path": "."})
+    place.stub.script(Answer("", (read,), told), Answer("It is empty.", usage=Tokens(50, output=5)))
+    [result] = asyncio.run(_turns(place, "Look", agent=an_agent(provider)))
+    assert (result.stop, result.text) == ("completed", "It is empty.")
+    answers = [event["data"] for event in place.events() if event["type"] == "assistant/message"]
+    assert [each.get("usage", {}).get("inputTokens") for each in answers] == [None, 50]
+
+
 def test_compaction_in_several_passes_leaves_one_boundary_and_all_its_usage(place: Place) -> None:
     place.stub.script(*[Answer("Noted.")] * 4, Answer("First half."), Answer("All of it."), Answer("Yes."))
 

@@ -11,7 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
+from schemas.agent_run import is_count
 from schemas.errors import RunnerMissing
+from tasks.agents.native.clients import client_model
 from tasks.agents.native.conversation import Answer, Failure, Finish, Request, Route, ToolCall, Usage
 
 __all__ = ["Models", "ProviderAccess"]
@@ -111,7 +113,7 @@ class Models:
 
     def _model(self, route: Route, access: ProviderAccess) -> Any:
         if route not in self._models:
-            self._models[route] = _make(route, access)
+            self._models[route] = client_model(route.provider, route.model, access.key, access.base_url)
         return self._models[route]
 
     def _masked(self, text: str) -> str:
@@ -121,27 +123,6 @@ class Models:
                 text = text.replace(access.key, "***")
         text = " ".join(text.split())
         return text if len(text) <= _LONGEST_MESSAGE else f"{text[: _LONGEST_MESSAGE - 1]}…"
-
-
-def _make(route: Route, access: ProviderAccess) -> Any:
-    if route.provider == "anthropic":
-        from pydantic_ai.models.anthropic import AnthropicModel
-        from pydantic_ai.providers.anthropic import AnthropicProvider
-
-        return AnthropicModel(route.model, provider=AnthropicProvider(api_key=access.key, base_url=access.base_url))
-    from openai import AsyncOpenAI
-    from pydantic_ai.models.openai import OpenAIChatModel
-    from pydantic_ai.providers.deepseek import DeepSeekProvider
-    from pydantic_ai.providers.openai import OpenAIProvider
-
-    # A stream that ends without saying why is one that was cut, whoever cut it.
-    profile: Any = {"openai_chat_streaming_requires_finish_reason": True}
-    if route.provider == "deepseek":
-        client = AsyncOpenAI(api_key=access.key, base_url=access.base_url) if access.base_url else None
-        provider: Any = DeepSeekProvider(openai_client=client) if client else DeepSeekProvider(api_key=access.key)
-    else:
-        provider = OpenAIProvider(api_key=access.key, base_url=access.base_url)
-    return OpenAIChatModel(route.model, provider=provider, profile=profile)
 
 
 def _messages(request: Request) -> list[Any]:
@@ -224,16 +205,19 @@ def _whole(text: str) -> str:
 
 
 def _usage(usage: Any) -> Usage | None:
-    """Our disjoint counts of pydantic-ai's inclusive ones; None where the provider said nothing."""
+    """Our disjoint counts of pydantic-ai's inclusive ones; None where the provider said nothing, or what cannot be."""
     if usage.unmeasured_requests or not (usage.input_tokens or usage.output_tokens):
         return None
-    return Usage(
-        input_uncached=usage.input_tokens - usage.cache_read_tokens - usage.cache_write_tokens,
-        output=usage.output_tokens,
-        cache_read=usage.cache_read_tokens,
-        cache_write=usage.cache_write_tokens,
-        reasoning=usage.output_reasoning_tokens or None,
+    counts = (
+        usage.input_tokens - usage.cache_read_tokens - usage.cache_write_tokens,
+        usage.output_tokens,
+        usage.cache_read_tokens,
+        usage.cache_write_tokens,
+        usage.output_reasoning_tokens or 0,
     )
+    if not all(map(is_count, counts)):
+        return None
+    return Usage(*counts[:4], reasoning=counts[4] or None)
 
 
 def _failure(error: Any, masked: Any) -> Failure:
