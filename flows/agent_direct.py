@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import uuid
 from collections.abc import Iterable
 from datetime import UTC, datetime
@@ -11,7 +12,7 @@ from typing import Any
 import typer
 
 from flows.agent_missing import missing_for
-from flows.agent_parameters import AgentParameters, AgentPlace, open_place
+from flows.agent_parameters import AgentParameters, open_place
 from flows.agent_secrets import secrets_of
 from flows.console import DONE, PROBLEMS, columns, printable, write_answer, write_json
 from flows.run import run_until_signal
@@ -19,13 +20,15 @@ from flows.settings import Settings, load_settings
 from schemas.agent_record import RunEnd
 from schemas.errors import RunnerMissing, WrongUse
 from schemas.times import file_stamp
-from tasks.agents.attempts import run_with_retries
+from tasks.agents.attempts import run_with_retries, settle_attempts
 from tasks.agents.catalogue import SpecFile, read_folder
+from tasks.agents.cut_runs import make_up_for
+from tasks.agents.host import this_host
 from tasks.agents.prices import listed
 from tasks.agents.resume import prior_of, put_back
 from tasks.agents.run import CLOSING_SECONDS, RunContext
 from tasks.agents.runners import Programs, runner
-from tasks.agents.settle import Settled, settle
+from tasks.agents.settle import Settled, schedule_of, settle
 
 __all__ = ["list_folder", "run_here"]
 
@@ -51,11 +54,14 @@ def run_here(
     ends: list[RunEnd] = []
 
     async def work() -> None:
+        find = await secrets_of(place.spec)
+        # What a killed process left is closed and landed by the next run of its agent.
+        await asyncio.to_thread(make_up_for, place.spec, place.work, find, place.to, this_host(), _now(), _say)
         context = RunContext(
             run_id=run_id,
             runs=place.runs,
             work=place.work,
-            find=await secrets_of(place.spec),
+            find=find,
             clock=_now,
             log=_say,
             price=listed(place.spec, _now),
@@ -68,9 +74,9 @@ def run_here(
     try:
         run_until_signal(work, place.spec.limits.grace_seconds + CLOSING_SECONDS + 1)
     except SystemExit:
-        _settle_closed(place, run_id)
+        settle_attempts(place.spec, run_id, place.to)
         raise
-    settled = [settle(end, None, place.to) for end in ends]
+    settled = [settle(end, schedule_of(place.spec), place.to) for end in ends]
     _print(settled[-1], json=json)
     return DONE if ends[-1].status == "completed" and not settled[-1].problems else PROBLEMS
 
@@ -119,12 +125,6 @@ def _variables(assignments: Iterable[str]) -> dict[str, str]:
             raise WrongUse(f"--var {assignment}: write a variable as NAME=VALUE")
         given[name] = value
     return given
-
-
-def _settle_closed(place: AgentPlace, run_id: str) -> None:
-    end = place.runs.end(place.spec.name, run_id)
-    if end is not None:
-        settle(end, None, place.to)
 
 
 def _print(settled: Settled, *, json: bool) -> None:

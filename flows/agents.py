@@ -32,15 +32,15 @@ from schemas.agent_run import StopReason
 from schemas.agent_spec import AgentSpec
 from schemas.errors import ObjectExists, SessionmillError
 from schemas.times import file_stamp, format_time
+from tasks.agents.attempts import settle_attempts
 from tasks.agents.catalogue import read_folder
-from tasks.agents.cut_runs import close_cut_runs
+from tasks.agents.cut_runs import make_up_for
 from tasks.agents.due import due_now, is_due_run, is_late, is_superseded, run_name
-from tasks.agents.environment import Lookup
 from tasks.agents.host import this_host
 from tasks.agents.prices import listed
 from tasks.agents.report import markdown
 from tasks.agents.run import RunContext
-from tasks.agents.settle import Settled, settle
+from tasks.agents.settle import Settled, schedule_of, settle
 from tasks.agents.task import agent_session
 
 __all__ = ["run_agent", "run_due_agents"]
@@ -119,7 +119,11 @@ async def _run(
 ) -> State[Any]:
     spec = place.spec
     find = await secrets_of(spec)
-    await _close_cut_runs(place, find)
+    warn = get_run_logger().warning
+    # What a killed process left is closed and landed by the next run of its agent.
+    await asyncio.to_thread(
+        make_up_for, spec, place.work, find, place.to, this_host(), _now(), lambda line: warn("%s", line)
+    )
     context = RunContext(
         run_id=run_id,
         runs=place.runs,
@@ -127,7 +131,6 @@ async def _run(
         find=find,
         price=listed(spec, _now),
         scheduled_for=format_time(_nanoseconds(expected)) if expected is not None else None,
-        schedule=_schedule(spec),
         to=place.to,
         why=_why_cancelled(),
     )
@@ -136,9 +139,9 @@ async def _run(
             ends = await agent_session(spec, place.runner, given, context)
     except asyncio.CancelledError:
         # The run is closed by now, and what it left lands before we leave.
-        await asyncio.shield(asyncio.to_thread(_settle_closed, place, run_id))
+        await asyncio.shield(asyncio.to_thread(settle_attempts, spec, run_id, place.to))
         raise
-    settled = [await asyncio.to_thread(settle, end, _schedule(spec), place.to) for end in ends]
+    settled = [await asyncio.to_thread(settle, end, schedule_of(spec), place.to) for end in ends]
     await _show(place, settled[-1])
     return _state(settled)
 
@@ -150,21 +153,6 @@ def _state(settled: list[Settled]) -> State[Any]:
     if problems:
         said += f"; {problems} problems in what landed"
     return Completed(message=said) if end.status == "completed" and not problems else Failed(message=said)
-
-
-async def _close_cut_runs(place: AgentPlace, find: Lookup) -> None:
-    """What a killed process left open is closed and landed by the next run of its agent."""
-    closed = await asyncio.to_thread(close_cut_runs, place.spec, place.runs, place.work, find, this_host(), _now())
-    for end in closed:
-        get_run_logger().warning("%s: %s", end.run_id, end.reason)
-        await asyncio.to_thread(settle, end, _schedule(place.spec), place.to)
-
-
-def _settle_closed(place: AgentPlace, run_id: str) -> None:
-    for attempt in range(1, place.spec.retries.max + 1):
-        end = place.runs.end(place.spec.name, run_id if attempt == 1 else f"{run_id}-{attempt}")
-        if end is not None:
-            settle(end, _schedule(place.spec), place.to)
 
 
 @asynccontextmanager
@@ -233,10 +221,6 @@ def _why_cancelled() -> Any:
         return "cancelled" if asked else "interrupted"
 
     return ask
-
-
-def _schedule(spec: AgentSpec) -> str | None:
-    return f"{spec.schedule.cron} {spec.schedule.timezone}" if spec.schedule is not None else None
 
 
 def _now() -> int:

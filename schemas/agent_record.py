@@ -1,7 +1,7 @@
-"""What is kept of a headless run: two small documents in the archive, one written before it and one after.
+"""What is kept of a headless run: small documents in the archive, written before it, after it, and when it is settled.
 
-A run with the first and without the second is open; whoever finds it so, with its process gone, closes it. Times are
-RFC 3339, UTC; money is in micro-dollars.
+A run with the first and without the second is open, one without the third has still to land; whoever finds it so, with
+its process gone, makes up for it. Times are RFC 3339, UTC; money is in micro-dollars.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from schemas.agent_run import ModelCall, Status, StopReason, TokenCount, ToolOutcome, ToolUse
 
-__all__ = ["Heartbeat", "RunEnd", "RunStart"]
+__all__ = ["Heartbeat", "RunEnd", "RunStart", "Settlement"]
 
 
 class _Record(BaseModel):
@@ -48,6 +48,13 @@ class Heartbeat(_Record):
     at: str
 
 
+class Settlement(_Record):
+    """That all is done which follows a run's end: its sessions landed and were assembled, and its row is written."""
+
+    at: str
+    sessions: tuple[str, ...] = ()
+
+
 class RunEnd(_Record):
     """A run that is over, as judged by evidence, and all that it used."""
 
@@ -79,6 +86,8 @@ class RunEnd(_Record):
     budget_microusd: int | None
     transcript_kind: str | None
     transcripts: Annotated[tuple[str, ...], Field(description="Keys below the run's folder in the archive.")]
+    to_settle: bool = False
+    """It is settled when the archive says so. False in records of earlier releases, which never say it."""
 
     def verdict(self) -> str:
         """The verdict in one line: status, stop reason where that is another word, and the sentence."""

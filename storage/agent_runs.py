@@ -1,6 +1,7 @@
 """The archive of headless runs: ``runs/<agent>/<run>/`` with the run's start, its end and its transcripts.
 
-Both documents are created once. The heartbeat between them is replaced all the time and means nothing after the end.
+Its documents are created once: start, end, and last that it is settled. The heartbeat between the first two is replaced
+all the time and means nothing after the end.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import TypeVar
 
 from pydantic import ValidationError
 
-from schemas.agent_record import Heartbeat, RunEnd, RunStart
+from schemas.agent_record import Heartbeat, RunEnd, RunStart, Settlement
 from schemas.errors import ObjectExists, ObjectMissing, RunRecordRejected
 from storage.keys import escape_id
 from storage.objects import ObjectStore
@@ -20,7 +21,7 @@ __all__ = ["AgentRuns"]
 
 R = TypeVar("R", RunStart, RunEnd, Heartbeat)
 
-_START, _END, _BEAT = "started.json", "ended.json", "heartbeat.json"
+_START, _END, _BEAT, _SETTLED = "started.json", "ended.json", "heartbeat.json", "settled.json"
 
 
 class AgentRuns:
@@ -65,6 +66,11 @@ class AgentRuns:
             return False
         return True
 
+    def settle(self, agent: str, run: str, settlement: Settlement) -> None:
+        """Say that a run is settled; where that was said before, that stands."""
+        with suppress(ObjectExists):
+            self.store.create(self.folder(agent, run) + _SETTLED, settlement.model_dump_json().encode() + b"\n")
+
     def end(self, agent: str, run: str) -> RunEnd | None:
         """How a run ended; None while it is open or where there is none. Raises `RunRecordRejected`."""
         return self._read(self.folder(agent, run) + _END, RunEnd)
@@ -82,12 +88,21 @@ class AgentRuns:
         return self.store.children(f"runs/{escape_id(agent)}/")[0]
 
     def open_runs(self, agent: str) -> Iterator[RunStart]:
-        """Runs of an agent that began and were not closed. A folder without a readable start is passed over."""
+        """Runs of an agent that began and were not closed."""
+        return (start for start, end in self.unfinished(agent) if end is None)
+
+    def unfinished(self, agent: str) -> Iterator[tuple[RunStart, RunEnd | None]]:
+        """Runs of an agent that began and were not closed, or were closed and not settled. A folder whose documents
+        cannot be read is passed over."""
         for run in self.runs(agent):
-            if self.end(agent, run) is None:
-                with suppress(RunRecordRejected):
-                    if (start := self.start(agent, run)) is not None:
-                        yield start
+            folder = self.folder(agent, run)
+            known = {each.key.removeprefix(folder) for each in self.store.children(folder)[1]}
+            if _START not in known or _SETTLED in known:
+                continue
+            with suppress(RunRecordRejected):
+                end = self.end(agent, run)
+                if (end is None or end.to_settle) and (start := self.start(agent, run)) is not None:
+                    yield start, end
 
     def _read(self, key: str, kind: type[R]) -> R | None:
         try:

@@ -10,8 +10,9 @@ from schemas.agent_record import RunEnd
 from schemas.agent_spec import AgentSpec
 from tasks.agents.run import RunContext, run_agent
 from tasks.agents.runner import Runner
+from tasks.agents.settle import Destinations, schedule_of, settle
 
-__all__ = ["run_with_retries"]
+__all__ = ["run_with_retries", "settle_attempts"]
 
 
 async def run_with_retries(
@@ -20,7 +21,7 @@ async def run_with_retries(
     """Every attempt's end, in order; the last one counts. The wait doubles from one to the next."""
     ends: list[RunEnd] = []
     for attempt in range(1, spec.retries.max + 1):
-        name = context.run_id if attempt == 1 else f"{context.run_id}-{attempt}"
+        name = _name(context.run_id, attempt)
         ends.append(await run_agent(spec, runner, given, replace(context, run_id=name, attempt=attempt)))
         if ends[-1].status == "completed" or ends[-1].stop not in spec.retries.on or attempt == spec.retries.max:
             break
@@ -28,3 +29,15 @@ async def run_with_retries(
         context.log(f"attempt {attempt} ended with {ends[-1].stop}; the next one begins in {wait} s")
         await asyncio.sleep(wait)
     return ends
+
+
+def settle_attempts(spec: AgentSpec, run_id: str, to: Destinations) -> None:
+    """Settle every attempt of this run that is closed: it was told to end, so nobody else does."""
+    for attempt in range(1, spec.retries.max + 1):
+        end = to.runs.end(spec.name, _name(run_id, attempt))
+        if end is not None:
+            settle(end, schedule_of(spec), to)
+
+
+def _name(run_id: str, attempt: int) -> str:
+    return run_id if attempt == 1 else f"{run_id}-{attempt}"

@@ -1,12 +1,15 @@
-"""Runs that began and were never closed, because their process was killed: they are closed by what is left of them.
+"""Runs whose process was killed before all was done: those that were never closed are closed by what is left of them,
+and those that were never settled are settled.
 
 On the machine that had the run its process is looked for; a run of another machine is taken for cut when its heartbeat
 has been still for long. What is left of its folder is archived, with its secrets masked; nothing else is known, so the
-run is `interrupted` and its figures are what its transcripts show.
+run is `interrupted` and its figures are what its transcripts show. A run that cannot be made up for is said, and stands
+in no other's way: the next run of its agent tries it again.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 from typing import Final
@@ -20,30 +23,59 @@ from tasks.agents.archive import left_transcripts, transcript_files
 from tasks.agents.environment import Lookup, look_up
 from tasks.agents.host import Host
 from tasks.agents.masking import Mask
+from tasks.agents.settle import Destinations, schedule_of, settle
 from tasks.agents.workspace import remove_folders
 
-__all__ = ["close_cut_runs"]
+__all__ = ["make_up_for"]
 
 STILL: Final = timedelta(minutes=10)
 """How long another machine's run says nothing before it is taken for cut."""
 
 
-def close_cut_runs(spec: AgentSpec, runs: AgentRuns, work: Path, find: Lookup, host: Host, now: int) -> list[RunEnd]:
-    """Close every run of the agent that was cut; ``now`` in nanoseconds. The ends that were recorded."""
-    closed = []
-    for start in runs.open_runs(spec.name):
+def make_up_for(
+    spec: AgentSpec,
+    work: Path,
+    find: Lookup,
+    to: Destinations,
+    host: Host,
+    now: int,
+    log: Callable[[str], None] = lambda line: None,
+) -> list[RunEnd]:
+    """Close every run of the agent that was cut, and settle these and others that were closed and not settled; ``now``
+    in nanoseconds. Their ends. Raises only where the archive cannot be listed."""
+    made_up = []
+    for start, ended in to.runs.unfinished(spec.name):
         root = work / spec.name / start.run_id
-        why = _cut(start, runs, root, host, now)
-        if why is None:
+        try:
+            why = _cut(start, to.runs, root, host, now)
+            if why is None:
+                continue
+            end = ended or _close(spec, to.runs, start, root, find, why, start.host == host.name, now)
+            if end is None:
+                continue
+            log(
+                f"{end.run_id}: {end.reason}"
+                if ended is None
+                else f"{end.run_id}: it was closed and not settled, which is done now"
+            )
+            settle(end, schedule_of(spec), to)
+        except Exception as error:
+            log(f"{start.run_id}: it was left, and could not be made up for: {type(error).__name__}: {error}")
             continue
-        here = start.host == host.name
-        files, kind = _archive(spec, runs, start, root, find) if here else ([], None)
-        end = _end(start, why, files, kind, now)
-        if runs.finish(end):
-            closed.append(end)
-        if here:
-            remove_folders(root)
-    return closed
+        made_up.append(end)
+    return made_up
+
+
+def _close(
+    spec: AgentSpec, runs: AgentRuns, start: RunStart, root: Path, find: Lookup, why: str, here: bool, now: int
+) -> RunEnd | None:
+    """The end that was recorded; None where somebody else closed it meanwhile, and settles it."""
+    files, kind = _archive(spec, runs, start, root, find) if here else ([], None)
+    end = _end(start, why, files, kind, now)
+    closed = runs.finish(end)
+    if here:
+        remove_folders(root)
+    return end if closed else None
 
 
 def _cut(start: RunStart, runs: AgentRuns, root: Path, host: Host, now: int) -> str | None:
@@ -102,4 +134,5 @@ def _end(start: RunStart, why: str, files: list[str], kind: str | None, now: int
         budget_microusd=None,
         transcript_kind=kind,
         transcripts=tuple(files),
+        to_settle=True,
     )

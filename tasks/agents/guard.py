@@ -52,14 +52,11 @@ class Guard:
             await self._process.wait()
 
 
-async def start_guard(
-    run_id: str, spec: AgentSpec, schedule: str | None, secrets: Mapping[str, str], work: Path, to: Destinations
-) -> Guard:
+async def start_guard(run_id: str, spec: AgentSpec, secrets: Mapping[str, str], work: Path, to: Destinations) -> Guard:
     """Have the run closed by another process should this one be killed. ``secrets`` are values by their places."""
     plan = {
         "run_id": run_id,
         "spec": spec.model_dump_json(exclude_unset=True),
-        "schedule": schedule,
         "secrets": dict(secrets),
         "work": str(work),
         "archive": to.runs.store.url,
@@ -95,15 +92,15 @@ def main() -> int:
 
 
 def _close(plan: dict[str, Any]) -> int:
-    """Close and settle the run, and others of its agent that were cut; 1 when it could not be closed in time."""
+    """Close and settle the run, and others of its agent that were left; 1 when it could not be closed in time."""
     # Only now: a guard that is dismissed, as nearly all are, never loads this.
     from schemas.agent_spec import SecretRef, read_agent_spec
     from storage.agent_runs import AgentRuns
     from storage.objects import StoreSettings, open_store
     from storage.zone import Zone
-    from tasks.agents.cut_runs import close_cut_runs
+    from tasks.agents.cut_runs import make_up_for
     from tasks.agents.host import this_host
-    from tasks.agents.settle import Destinations, settle
+    from tasks.agents.settle import Destinations
     from tasks.ingest.outcome import IngestOptions
     from tasks.land.outcome import LandOptions
 
@@ -128,8 +125,7 @@ def _close(plan: dict[str, Any]) -> int:
     while runs.end(spec.name, plan["run_id"]) is None:
         if time.monotonic() > deadline:
             return 1
-        for end in close_cut_runs(spec, runs, Path(plan["work"]), find, this_host(), time.time_ns()):
-            settle(end, plan["schedule"], to)
+        make_up_for(spec, Path(plan["work"]), find, to, this_host(), time.time_ns())
         time.sleep(_LOOK_SECONDS)
     return 0
 

@@ -62,7 +62,6 @@ class RunContext:
     log: Callable[[str], None] = lambda line: None
     price: Price = unpriced
     scheduled_for: str | None = None
-    schedule: str | None = None
     to: Destinations | None = None
     """Where a run goes when its process is killed, and another one has to close it; None: it waits for the next run."""
     attempt: int = 1
@@ -196,7 +195,7 @@ class _Run:
         except _NoSecret:
             return None
         known = {str(ref): value for ref, value in secrets.by_reference.items()}
-        return await start_guard(self._start.run_id, self._spec, self._context.schedule, known, self._context.work, to)
+        return await start_guard(self._start.run_id, self._spec, known, self._context.work, to)
 
     def _archive(self, evidence: RunEvidence) -> list[str]:
         if evidence.transcripts is None:
@@ -306,6 +305,7 @@ class _Run:
             budget_microusd=self._spec.limits.cost_microusd,
             transcript_kind=evidence.transcripts.kind if evidence.transcripts is not None else None,
             transcripts=tuple(files),
+            to_settle=True,
         )
 
 

@@ -6,10 +6,13 @@ whoever finds it.
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from schemas.agent_record import RunEnd
+from schemas.agent_record import RunEnd, Settlement
+from schemas.errors import ObjectExists
+from schemas.times import format_time
 from schemas.usage_run import RunRow
 from storage.agent_runs import AgentRuns
 from storage.objects import ObjectStore, StoreSettings, open_store
@@ -24,9 +27,10 @@ from tasks.land.session import land_session
 from tasks.land.workplaces import Workplace
 
 if TYPE_CHECKING:
+    from schemas.agent_spec import AgentSpec
     from tasks.usage.rates import RateCard
 
-__all__ = ["Destinations", "Settled", "settle"]
+__all__ = ["Destinations", "Settled", "schedule_of", "settle"]
 
 
 @dataclass(frozen=True)
@@ -61,14 +65,27 @@ class Settled:
 
 
 def settle(end: RunEnd, schedule: str | None, to: Destinations) -> Settled:
-    """Land, assemble and verify the sessions of a run, and write its row and those of its calls."""
+    """Land, assemble and verify the sessions of a run, write its row and those of its calls, and then that it is
+    settled."""
     landings = _land(end, to)
     zone = to.zone
     sessions = () if zone is None else tuple(ingest_session(zone, each.session, to.ingest) for each in landings)
     row = None
     if to.usage is not None:
-        row = write_run(to.usage, _row(end, schedule, [each.session for each in landings], to))
-    return Settled(end, landings, sessions, row, _count(tuple(each.session for each in landings), to))
+        try:
+            row = write_run(to.usage, _row(end, schedule, [each.session for each in landings], to))
+        except ObjectExists as written:
+            # It was settled in part before, when the agent had another schedule: a run has one row.
+            row = written.key
+    landed = tuple(each.session for each in landings)
+    settled = Settled(end, landings, sessions, row, _count(landed, to))
+    to.runs.settle(end.agent, end.run_id, Settlement(at=format_time(time.time_ns()), sessions=landed))
+    return settled
+
+
+def schedule_of(spec: AgentSpec) -> str | None:
+    """An agent's schedule as rows have it."""
+    return None if spec.schedule is None else f"{spec.schedule.cron} {spec.schedule.timezone}"
 
 
 def _row(end: RunEnd, schedule: str | None, sessions: list[str], to: Destinations) -> RunRow:

@@ -20,7 +20,7 @@ import yaml
 from storage.agent_runs import AgentRuns
 from storage.local import LocalStore
 from storage.objects import open_store
-from storage.usage_dataset import read_calls
+from storage.usage_dataset import read_calls, read_runs
 from storage.zone import Zone
 from tests.agent_runs import KEY, agent
 from tests.integration.test_agent_runners import holding, processes
@@ -135,6 +135,72 @@ def test_run_that_is_told_to_end_is_closed_and_landed_first(tmp_path: Path, stub
     assert Zone(LocalStore(str(tmp_path / "zone"))).sessions() == [end.session_id]
     assert processes(tmp_path / "work") == []
     assert holding(tmp_path, KEY) == []
+
+
+def native(path: Path, stub: StubLlm, **fields: Any) -> Path:
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(yaml.safe_dump(json.loads(agent("native", stub, **fields).model_dump_json(exclude_unset=True))))
+    return path
+
+
+def begun(folder: Path, spec: Path, stub: StubLlm, *, asked: int) -> tuple[subprocess.Popen[bytes], list[str]]:
+    """A run that has asked its model so often, and where its results go."""
+    where = [word for each in ("archive", "zone", "usage") for word in (f"--{each}", str(folder / each))]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "flows", "agent", "run", str(spec), *where],
+        env=environment(folder),
+        cwd=ROOT,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    before, deadline = len(stub.served), time.monotonic() + 60
+    while len(stub.served) < before + asked and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return process, where
+
+
+def outcome(folder: Path) -> tuple[list[tuple[str, str]], int, int, int]:
+    """How runs ended; how many are settled, have a row and landed."""
+    runs = AgentRuns(LocalStore(str(folder / "archive")))
+    names = runs.runs("test-native")
+    ends = [end for name in names if (end := runs.end("test-native", name)) is not None]
+    rows = read_runs(LocalStore(str(folder / "usage"))).num_rows
+    landed = Zone(LocalStore(str(folder / "zone"))).sessions()
+    settled = len(list((folder / "archive").rglob("settled.json")))
+    return [(end.status, end.stop) for end in ends], settled, rows, len(landed)
+
+
+def test_attempt_before_the_one_that_is_told_to_end_lands_as_well(tmp_path: Path, stub_llm: StubLlm) -> None:
+    retries = {"max": 3, "backoff_seconds": 0, "on": ["provider_unavailable"]}
+    once = {"retry": {"max": 1, "backoff": "linear"}}
+    spec = native(tmp_path / "agents/a.yaml", stub_llm, retries=retries, agent=once)
+    stub_llm.script(Answer("x", status=503), HANG)
+    process, _ = begun(tmp_path, spec, stub_llm, asked=2)
+    process.send_signal(signal.SIGINT)
+    assert process.wait(60) == 130
+    assert outcome(tmp_path) == ([("failed", "provider_unavailable"), ("interrupted", "cancelled")], 2, 2, 2)
+
+
+def test_run_that_was_killed_with_its_guard_is_closed_and_landed_by_the_next_one(
+    tmp_path: Path, stub_llm: StubLlm
+) -> None:
+    spec = native(tmp_path / "agents/a.yaml", stub_llm)
+    stub_llm.script(HANG)
+    process, where = begun(tmp_path, spec, stub_llm, asked=1)
+    children = Path(f"/proc/{process.pid}/task").glob("*/children")
+    for child in [int(word) for each in children for word in each.read_text().split()]:
+        if b"guard" in Path(f"/proc/{child}/cmdline").read_bytes():
+            os.kill(child, signal.SIGKILL)
+    process.kill()
+    process.wait(60)
+    deadline = time.monotonic() + 20
+    while processes(tmp_path / "work") and time.monotonic() < deadline:
+        time.sleep(0.05)
+    stub_llm.script(Answer("Well."))
+    done = command(tmp_path, "run", spec, *where)
+    assert (done.returncode, done.stdout) == (0, "Well.\n")
+    assert "its process is gone and left no end" in done.stderr
+    assert outcome(tmp_path) == ([("interrupted", "interrupted"), ("completed", "completed")], 2, 2, 2)
 
 
 def test_list_shows_what_is_there_and_what_is_wrong(tmp_path: Path, stub_llm: StubLlm) -> None:

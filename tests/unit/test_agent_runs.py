@@ -23,10 +23,12 @@ from schemas.agent_spec import AgentSpec, Limits, Workspace, read_agent_spec
 from schemas.errors import AccessRefused, AgentSpecRejected, RunnerMissing, StoreUnavailable, WrongUse
 from storage.agent_runs import AgentRuns
 from storage.local import LocalStore
+from storage.objects import StoreSettings
+from storage.usage_dataset import read_runs
 from tasks.agents.archive import left_transcripts, transcript_files
 from tasks.agents.attempts import run_with_retries
 from tasks.agents.catalogue import read_folder
-from tasks.agents.cut_runs import close_cut_runs
+from tasks.agents.cut_runs import make_up_for
 from tasks.agents.due import Due, due_now, is_late, is_superseded, run_name
 from tasks.agents.environment import base_environment, look_up
 from tasks.agents.failures import failure_kind
@@ -36,9 +38,13 @@ from tasks.agents.report import markdown, run_row
 from tasks.agents.run import RunContext, run_agent
 from tasks.agents.runner import RunEvidence, RunRequest, Transcripts, TurnEnd
 from tasks.agents.runners import Programs, runner
+from tasks.agents.settle import Destinations
 from tasks.agents.verdict import judge
 from tasks.agents.watch import Watch
 from tasks.agents.workspace import make_folders, remove_folders
+from tasks.ingest.outcome import IngestOptions
+from tasks.land.outcome import LandOptions
+from tests.agent_runs import ended
 
 SECRET = 'sk-"very"/secret-0123'
 NOON = datetime(2026, 7, 1, 12, tzinfo=UTC)
@@ -283,6 +289,13 @@ def context(folder: Path, **fields: Any) -> RunContext:
     return replace(known, **fields)
 
 
+def archive_alone(runs: AgentRuns, **fields: Any) -> Destinations:
+    """Where nothing lands unless ``fields`` say so."""
+    options = {"land": LandOptions(now=1), "ingest": IngestOptions(now=1, max_round_bytes=1 << 20)}
+    known: dict[str, Any] = {"runs": runs, "store": StoreSettings(), "zone": None, "usage": None, "card": None}
+    return Destinations(**known | options | fields)
+
+
 def test_run_is_recorded_masked_and_leaves_no_folder(tmp_path: Path) -> None:
     said: list[str] = []
     scripted = Scripted(evidence("failed", stop="provider_refused", detail=f"{SECRET} is refused", final_text=SECRET))
@@ -362,7 +375,7 @@ def test_folder_stays_when_the_archive_cannot_be_written(tmp_path: Path) -> None
         asyncio.run(run_agent(spec(), Writing(), {}, full))
     assert where.runs.end("reviewer", "run-1") is None
     later = replace(this_host(), boot="later")
-    (end,) = close_cut_runs(spec(), where.runs, where.work, lambda reference: SECRET, later, time.time_ns())
+    (end,) = make_up_for(spec(), where.work, lambda reference: SECRET, archive_alone(where.runs), later, time.time_ns())
     assert end.transcripts == ("transcripts/codex/sessions/rollout-1.jsonl",)
 
 
@@ -400,7 +413,7 @@ def test_run_of_a_process_that_is_gone_is_closed_and_one_that_lives_is_not(tmp_p
     now = int(NOON.timestamp()) * 1_000_000_000
 
     def close(now: int) -> list[str]:
-        ends = close_cut_runs(spec(), runs, tmp_path / "work", lambda reference: SECRET, here, now)
+        ends = make_up_for(spec(), tmp_path / "work", lambda reference: SECRET, archive_alone(runs), here, now)
         return [end.run_id for end in ends]
 
     assert close(now + 1) == ["rebooted", "reused"]
@@ -412,6 +425,56 @@ def test_run_of_a_process_that_is_gone_is_closed_and_one_that_lives_is_not(tmp_p
     assert end.transcripts == ("transcripts/codex/sessions/2026/rollout-x.jsonl",)
     assert not any(b"secret" in path.read_bytes() for path in (tmp_path / "archive").rglob("*.jsonl"))
     assert not (tmp_path / "work/reviewer/reused").exists()
+
+
+def test_run_that_was_closed_and_not_settled_is_settled_once_by_the_next_one(tmp_path: Path) -> None:
+    """Killed while it settled, or in the pause before its next attempt: it had no row, and landed nowhere."""
+    runs, here = context(tmp_path).runs, this_host()
+    usage = LocalStore(str(tmp_path / "usage"))
+    known = {"agent": "reviewer", "runner": "codex", "model": "gpt-5", "provider": "openai", "host": here.name}
+    for name, started, told in (("alive", started_at(os.getpid()), True), ("earlier", 1, False), ("killed", 1, True)):
+        begun: dict[str, Any] = {"started": "2026-07-01T12:00:00Z", "boot": here.boot, "process": os.getpid()}
+        runs.begin(RunStart(run_id=name, process_started=started, **known | begun))
+        runs.finish(ended(name, runner="codex", model="gpt-5", provider="openai", to_settle=told))
+    said: list[str] = []
+
+    def make_up() -> list[str]:
+        to = archive_alone(runs, usage=usage)
+        ends = make_up_for(spec(), tmp_path / "work", lambda ref: SECRET, to, here, time.time_ns(), said.append)
+        return [end.run_id for end in ends]
+
+    assert make_up() == ["killed"]
+    assert said == ["killed: it was closed and not settled, which is done now"]
+    assert read_runs(usage).column("run_id").to_pylist() == ["killed"]
+    assert [
+        name for name in runs.runs("reviewer") if (tmp_path / f"archive/runs/reviewer/{name}/settled.json").exists()
+    ] == ["killed"]
+    assert make_up() == []
+
+
+def test_run_that_cannot_be_settled_is_said_and_stands_in_no_other_s_way(tmp_path: Path) -> None:
+    class Away(LocalStore):
+        """Comes back after its first use."""
+
+        away = True
+
+        def create(self, key: str, data: bytes) -> None:
+            if self.away:
+                self.away = False
+                raise StoreUnavailable(key, "create", "no route")
+            super().create(key, data)
+
+    runs, here, said = context(tmp_path).runs, this_host(), list[str]()
+    known = {"agent": "reviewer", "runner": "codex", "model": "gpt-5", "provider": "openai", "host": here.name}
+    begun: dict[str, Any] = {"started": "2026-07-01T12:00:00Z", "boot": "other", "process": 1}
+    for name in ("a", "b"):
+        runs.begin(RunStart(run_id=name, **known | begun))
+        runs.finish(ended(name, to_settle=True))
+    to = archive_alone(runs, usage=Away(str(tmp_path / "usage")))
+    made_up = make_up_for(spec(), tmp_path / "work", lambda ref: SECRET, to, here, time.time_ns(), said.append)
+    assert [end.run_id for end in made_up] == ["b"]
+    assert said[1].startswith("a: it was left, and could not be made up for: StoreUnavailable: ")
+    assert [run.run_id for run, _ in runs.unfinished("reviewer")] == ["a"]
 
 
 def test_due_run_is_begun_once_and_makes_up_for_all_that_were_missed() -> None:
