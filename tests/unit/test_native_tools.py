@@ -5,7 +5,10 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import signal
 import sys
+import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -124,6 +127,32 @@ def test_a_command_that_takes_too_long_is_ended_with_its_children(tools: Workspa
     assert "stopped after 1 seconds" in result.text
     commands = [path.read_bytes() for path in Path("/proc").glob("[0-9]*/cmdline") if path.exists()]
     assert not [command for command in commands if b"sleep\x0071" in command or b"sleep\x0072" in command]
+
+
+@pytest.mark.parametrize("left", ["sleep 47 &", "setsid sleep 47 &", "(setsid sh -c '(sleep 47 &)' &);"])
+def test_a_command_that_leaves_something_running_ends_with_its_own_exit_code(tools: WorkspaceTools, left: str) -> None:
+    began = time.monotonic()
+    told = _call(tools, "run_command", command="sh", args=["-c", f"{left} echo ok; exit 3"], timeout_seconds=20)
+    assert told.text == "[exit code 3]\nok\n"
+    assert time.monotonic() - began < 10
+    for found in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            if found.read_bytes() == b"sleep\x0047\x00":
+                os.kill(int(found.parent.name), signal.SIGKILL)
+
+
+def test_what_a_command_left_running_may_go_on_writing(tools: WorkspaceTools) -> None:
+    async def play() -> str:
+        write = "(sleep 2; yes | head -c 200000; echo more > more.txt) & echo ok"
+        told = await tools.call(ToolCall("c", "run_command", json.dumps({"command": "sh", "args": ["-c", write]})))
+        for _ in range(200):
+            if (tools.workspace / "more.txt").exists():
+                break
+            await asyncio.sleep(0.05)
+        return told.text
+
+    assert asyncio.run(play()) == "[exit code 0]\nok\n"
+    assert (tools.workspace / "more.txt").read_text() == "more\n"
 
 
 def test_a_flood_of_output_is_cut(tools: WorkspaceTools) -> None:

@@ -17,7 +17,7 @@ __all__ = ["run_command"]
 
 _MAX_OUTPUT: Final = 48 * 1024
 _AFTER_EXIT: Final = 1.0
-"""Seconds that output may still come once the command has ended: something it left running may hold the pipe."""
+"""Seconds that output may still come once the command has ended: something it left running may hold its pipe."""
 
 
 async def run_command(
@@ -32,33 +32,49 @@ async def run_command(
     """The command's exit code and output, stdout and stderr as they came. Output that is too long is cut, and with it
     the ``begun`` last bytes of what was kept. Raises OSError when it cannot be started.
     """
-    process = await asyncio.create_subprocess_exec(
-        *command,
-        cwd=folder,
-        env=dict(environment),
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.STDOUT,
-        preexec_fn=setup,
-    )
+    # A pipe of our own: asyncio takes a process for ended only when nobody holds its pipes any more.
+    read_end, write_end = os.pipe()
+    try:
+        process = await asyncio.create_subprocess_exec(
+            *command,
+            cwd=folder,
+            env=dict(environment),
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=write_end,
+            stderr=asyncio.subprocess.STDOUT,
+            preexec_fn=setup,
+        )
+    except BaseException:
+        os.close(read_end)
+        raise
+    finally:
+        os.close(write_end)
     output = _Output(begun)
-    reading = asyncio.create_task(output.read(process.stdout))
+    reading = asyncio.create_task(output.read(read_end))
     try:
         async with asyncio.timeout(seconds):
             code = await process.wait()
         with suppress(TimeoutError):
             await asyncio.wait_for(asyncio.shield(reading), _AFTER_EXIT)
         ended = f"exit code {code}"
+        # What it left running may go on writing; that is read, and nobody sees it.
+        _READING.add(reading)
+        reading.add_done_callback(_READING.discard)
     except TimeoutError:
         ended = f"stopped after {seconds:g} seconds"
     finally:
         if process.returncode is None:
             _end_tree(process.pid)
             await process.wait()
-        reading.cancel()
-        with suppress(asyncio.CancelledError):
-            await reading
+        if reading not in _READING:
+            reading.cancel()
+            with suppress(asyncio.CancelledError):
+                await reading
     return f"[{ended}]\n{output.text()}"
+
+
+_READING: Final[set[asyncio.Task[None]]] = set()
+"""Held here: an event loop holds its tasks weakly."""
 
 
 class _Output:
@@ -69,12 +85,20 @@ class _Output:
         self._kept = bytearray()
         self._more = 0
 
-    async def read(self, stream: asyncio.StreamReader | None) -> None:
-        assert stream is not None
-        while data := await stream.read(65536):
-            room = _MAX_OUTPUT - len(self._kept)
-            self._kept += data[:room]
-            self._more += max(len(data) - room, 0)
+    async def read(self, pipe: int) -> None:
+        """Read the pipe to its end, and close it."""
+        stream = asyncio.StreamReader()
+        with os.fdopen(pipe, "rb", buffering=0) as file:
+            connected, _ = await asyncio.get_running_loop().connect_read_pipe(
+                lambda: asyncio.StreamReaderProtocol(stream), file
+            )
+            try:
+                while data := await stream.read(65536):
+                    room = _MAX_OUTPUT - len(self._kept)
+                    self._kept += data[:room]
+                    self._more += max(len(data) - room, 0)
+            finally:
+                connected.close()
 
     def text(self) -> str:
         kept = bytes(self._kept)
