@@ -7,7 +7,7 @@ import uuid
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import typer
 
@@ -31,6 +31,8 @@ from tasks.agents.runners import Programs, runner
 from tasks.agents.settle import Settled, schedule_of, settle
 
 __all__ = ["list_folder", "run_here"]
+
+PROBLEMS_SHOWN: Final = 10
 
 
 def run_here(
@@ -77,8 +79,8 @@ def run_here(
         settle_attempts(place.spec, run_id, place.to)
         raise
     settled = [settle(end, schedule_of(place.spec), place.to) for end in ends]
-    _print(settled[-1], json=json)
-    return DONE if ends[-1].status == "completed" and not settled[-1].problems else PROBLEMS
+    _print(settled, json=json)
+    return DONE if ends[-1].status == "completed" and not any(each.problems for each in settled) else PROBLEMS
 
 
 def list_folder(folder: str | None, *, json: bool) -> int:
@@ -127,11 +129,13 @@ def _variables(assignments: Iterable[str]) -> dict[str, str]:
     return given
 
 
-def _print(settled: Settled, *, json: bool) -> None:
-    end = settled.end
+def _print(attempts: list[Settled], *, json: bool) -> None:
+    """The last attempt, and what is wrong with what landed of any."""
+    settled, end = attempts[-1], attempts[-1].end
+    problems = [each for attempt in attempts for each in attempt.named_problems()]
     if json:
         landed = [each.model_dump(mode="json") for each in settled.sessions]
-        write_json({"run": end.model_dump(mode="json"), "sessions": landed, "row": settled.row})
+        write_json({"run": end.model_dump(mode="json"), "sessions": landed, "row": settled.row, "problems": problems})
         return
     if end.final_text:
         write_answer(end.final_text)
@@ -140,6 +144,12 @@ def _print(settled: Settled, *, json: bool) -> None:
     typer.echo(f"{end.run_id}: {len(end.calls or ())} model calls, {tokens.total} tokens, {cost}", err=True)
     for session in settled.sessions:
         typer.echo(printable(f"landed {session.session}, round {session.round}"), err=True)
+    for each in problems[:PROBLEMS_SHOWN]:
+        place = each["file"] if each["row"] is None else f"{each['file']} line {each['row']}"
+        _say(f"{each['session']}: {place}: {each['rule']}: {each['detail']}")
+    more = sum(attempt.problems for attempt in attempts) - len(problems[:PROBLEMS_SHOWN])
+    if more > 0:
+        _say(f"{more} more problems in what landed; --json names the first of each session")
 
 
 def _say(line: str) -> None:

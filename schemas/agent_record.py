@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from schemas.agent_run import ModelCall, Status, StopReason, TokenCount, ToolOutcome, ToolUse
 
-__all__ = ["Heartbeat", "RunEnd", "RunStart", "Settlement"]
+__all__ = ["GoingOn", "Heartbeat", "RunEnd", "RunStart", "Settlement"]
 
 
 class _Record(BaseModel):
@@ -45,6 +45,13 @@ class RunStart(_Record):
 class Heartbeat(_Record):
     """That a run was alive at a time; it says nothing about what the agent did."""
 
+    at: str
+
+
+class GoingOn(_Record):
+    """That a run, ``by``, goes on with the session of the one in whose folder this lies."""
+
+    by: str
     at: str
 
 

@@ -12,14 +12,15 @@ from typing import TypeVar
 
 from pydantic import ValidationError
 
-from schemas.agent_record import Heartbeat, RunEnd, RunStart, Settlement
+from schemas.agent_record import GoingOn, Heartbeat, RunEnd, RunStart, Settlement
 from schemas.errors import ObjectExists, ObjectMissing, RunRecordRejected
+from schemas.times import format_time
 from storage.keys import escape_id
 from storage.objects import ObjectStore
 
 __all__ = ["AgentRuns"]
 
-R = TypeVar("R", RunStart, RunEnd, Heartbeat)
+R = TypeVar("R", RunStart, RunEnd, Heartbeat, GoingOn)
 
 _START, _END, _BEAT, _SETTLED = "started.json", "ended.json", "heartbeat.json", "settled.json"
 
@@ -65,6 +66,16 @@ class AgentRuns:
         except ObjectExists:
             return False
         return True
+
+    def go_on(self, agent: str, run: str, place: int, by: str, now: int) -> GoingOn:
+        """Take this place, 1 and up, among the runs that go on with `run`; who has it. ``now`` in nanoseconds."""
+        key = f"{self.folder(agent, run)}continued-{place}.json"
+        mine = GoingOn(by=by, at=format_time(now))
+        try:
+            self.store.create(key, mine.model_dump_json().encode() + b"\n")
+        except ObjectExists:
+            return self._read(key, GoingOn) or mine
+        return mine
 
     def settle(self, agent: str, run: str, settlement: Settlement) -> None:
         """Say that a run is settled; where that was said before, that stands."""

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from schemas.agent_record import RunEnd
 from schemas.agent_spec import AgentSpec
+from tasks.agents.resume import prior_of, put_back
 from tasks.agents.run import RunContext, run_agent
 from tasks.agents.runner import Runner
 from tasks.agents.settle import Destinations, schedule_of, settle
@@ -22,6 +23,9 @@ async def run_with_retries(
     ends: list[RunEnd] = []
     for attempt in range(1, spec.retries.max + 1):
         name = _name(context.run_id, attempt)
+        if ends and context.continues is not None and ends[-1].transcripts:
+            # What the attempt before left is part of the session by now.
+            context = put_back(context, spec, prior_of(context.runs, spec, ends[-1].run_id))
         ends.append(await run_agent(spec, runner, given, replace(context, run_id=name, attempt=attempt)))
         if ends[-1].status == "completed" or ends[-1].stop not in spec.retries.on or attempt == spec.retries.max:
             break

@@ -35,16 +35,21 @@ def prior_of(runs: AgentRuns, spec: AgentSpec, run: str) -> list[RunEnd]:
             raise WrongUse(f"agent {spec.name}: run {wanted} goes on with itself")
         chain.append(end)
         wanted = end.continues
-    if chain[0].session_id is None or not chain[0].transcripts:
+    if _session(chain) is None or not chain[0].transcripts:
         raise WrongUse(f"agent {spec.name}: run {run} left no session to go on with")
     return chain
+
+
+def _session(chain: list[RunEnd]) -> str | None:
+    """The session of the chain; a run that was cut did not say it, and went on with the one before it."""
+    return next((end.session_id for end in chain if end.session_id is not None), None)
 
 
 def put_back(context: RunContext, spec: AgentSpec, chain: list[RunEnd]) -> RunContext:
     """A context for a run that goes on with the newest of `chain`."""
     newest = chain[0]
     calls: list[ModelCall] = [call for end in reversed(chain) for call in end.calls or ()]
-    prior = Prior(newest.session_id or "", tuple(calls), newest.session_cost_microusd or 0)
+    prior = Prior(_session(chain) or "", tuple(calls), newest.session_cost_microusd or 0)
 
     def restore(home: Path) -> None:
         folder = context.runs.folder(spec.name, newest.run_id)

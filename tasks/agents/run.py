@@ -25,6 +25,7 @@ from storage.agent_runs import AgentRuns
 from tasks.agents.archive import transcript_files
 from tasks.agents.closing import answer_of, in_a_loop_of_its_own, whatever_comes
 from tasks.agents.environment import Lookup, Secrets, base_environment, look_up
+from tasks.agents.going_on import take_place
 from tasks.agents.guard import Guard, start_guard
 from tasks.agents.host import started_at, this_host
 from tasks.agents.masking import Mask
@@ -75,8 +76,9 @@ class RunContext:
 async def run_agent(spec: AgentSpec, runner: Runner, given: Mapping[str, str], context: RunContext) -> RunEnd:
     """Run `spec` once with the variables `given`; the end that was recorded.
 
-    Raises `WrongUse` before anything is recorded for variables that are not declared or missing, and for a runner that
-    is not there. Cancelled, it raises `CancelledError` when the run is closed.
+    Raises `WrongUse` before anything is recorded for variables that are not declared or missing, for a runner that is
+    not there, and for a run that goes on with one with which another goes on. Cancelled, it raises `CancelledError`
+    when the run is closed.
     """
     try:
         prompt = spec.task.fill(dict(given))
@@ -113,6 +115,9 @@ async def run_agent(spec: AgentSpec, runner: Runner, given: Mapping[str, str], c
         workspace=None if passing is None else str(passing),
         project=None if passing is None else project_of(spec.workspace, spec.name),
     )
+    if context.continues is not None:
+        where = (context.runs, spec.name, context.continues, context.run_id)
+        await asyncio.to_thread(take_place, *where, context.clock())
     await asyncio.to_thread(context.runs.begin, start)
     run = _Run(spec, runner, version, prompt, context, start, root)
     closing = asyncio.wrap_future(in_a_loop_of_its_own(run.to_its_end))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from schemas.agent_record import RunEnd, Settlement
 from schemas.errors import ObjectExists
@@ -28,6 +28,7 @@ from tasks.land.workplaces import Workplace
 
 if TYPE_CHECKING:
     from schemas.agent_spec import AgentSpec
+    from tasks.usage.outcome import UsageProblem
     from tasks.usage.rates import RateCard
 
 __all__ = ["Destinations", "Settled", "schedule_of", "settle"]
@@ -55,13 +56,25 @@ class Settled:
     landings: tuple[SessionLanding, ...]
     sessions: tuple[SessionOutcome, ...]
     row: str | None
-    usage_problems: int = 0
+    uncounted: tuple[UsageProblem, ...] = ()
+    """What is wrong with the evidence of calls; the first of it."""
+    uncounted_count: int = 0
 
     @property
     def problems(self) -> int:
         """What is wrong with what landed, or was counted."""
         landed = sum(each.problem_count for each in self.landings) + sum(each.problems for each in self.sessions)
-        return landed + self.usage_problems
+        return landed + self.uncounted_count
+
+    def named_problems(self) -> list[dict[str, Any]]:
+        """The first problems of each session, and of the count of its calls: file, row, rule and detail."""
+        names = {"file", "row", "rule", "detail"}
+        found: list[dict[str, Any]] = []
+        for landing in self.landings:
+            found += [{"session": landing.session} | each.model_dump(include=names) for each in landing.problems]
+        for outcome in self.sessions:
+            found += [{"session": outcome.session} | each.model_dump(include=names) for each in outcome.reasons]
+        return [*found, *(each.model_dump() for each in self.uncounted)]
 
 
 def settle(end: RunEnd, schedule: str | None, to: Destinations) -> Settled:
@@ -78,7 +91,7 @@ def settle(end: RunEnd, schedule: str | None, to: Destinations) -> Settled:
             # It was settled in part before, when the agent had another schedule: a run has one row.
             row = written.key
     landed = tuple(each.session for each in landings)
-    settled = Settled(end, landings, sessions, row, _count(landed, to))
+    settled = Settled(end, landings, sessions, row, *_count(landed, to))
     to.runs.settle(end.agent, end.run_id, Settlement(at=format_time(time.time_ns()), sessions=landed))
     return settled
 
@@ -101,15 +114,16 @@ def _row(end: RunEnd, schedule: str | None, sessions: list[str], to: Destination
     return run_row(end, schedule, folder)
 
 
-def _count(sessions: tuple[str, ...], to: Destinations) -> int:
-    """Count the calls of these sessions into the usage data set; how many things are wrong with them."""
+def _count(sessions: tuple[str, ...], to: Destinations) -> tuple[tuple[UsageProblem, ...], int]:
+    """Count the calls of these sessions into the usage data set; what is wrong with them, and how many things are."""
     if to.zone is None or to.usage is None or to.card is None or not sessions:
-        return 0
+        return (), 0
     # polars, which counts, takes a third of a second to import.
     from tasks.usage import UsageOptions, count_usage
 
     options = UsageOptions(now=to.land.now, sessions=sessions)
-    return count_usage(to.zone, to.usage, to.card, options).problem_count
+    counted = count_usage(to.zone, to.usage, to.card, options)
+    return tuple(counted.problems), counted.problem_count
 
 
 def _land(end: RunEnd, to: Destinations) -> tuple[SessionLanding, ...]:

@@ -6,6 +6,7 @@ import asyncio
 import gc
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -201,6 +202,47 @@ def test_run_that_was_killed_with_its_guard_is_closed_and_landed_by_the_next_one
     assert (done.returncode, done.stdout) == (0, "Well.\n")
     assert "its process is gone and left no end" in done.stderr
     assert outcome(tmp_path) == ([("interrupted", "interrupted"), ("completed", "completed")], 2, 2, 2)
+
+
+def test_run_is_gone_on_with_once_and_the_run_to_resume_is_named(tmp_path: Path, stub_llm: StubLlm) -> None:
+    (tmp_path / "project").mkdir()
+    folder = {"kind": "folder", "path": str(tmp_path / "project")}
+    spec = native(tmp_path / "agents/a.yaml", stub_llm, workspace=folder)
+    where = [word for each in ("archive", "zone", "usage") for word in (f"--{each}", str(tmp_path / each))]
+    assert command(tmp_path, "run", spec, *where).returncode == 0
+    runs = AgentRuns(LocalStore(str(tmp_path / "archive")))
+    (first,) = runs.runs("test-native")
+    assert command(tmp_path, "run", spec, *where, "--resume", first).returncode == 0
+    _, second = runs.runs("test-native")
+    done = command(tmp_path, "run", spec, *where, "--resume", first)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert f"run {second} goes on with run {first} already — resume that one" in done.stderr
+    assert command(tmp_path, "run", spec, *where, "--resume", second).returncode == 0
+    assert read_calls(LocalStore(str(tmp_path / "usage"))).num_rows == 3
+
+
+def test_what_is_wrong_with_what_landed_is_said(tmp_path: Path, stub_llm: StubLlm) -> None:
+    """The session was there and said something else: exit 1 had no sentence."""
+    (tmp_path / "project").mkdir()
+    folder = {"kind": "folder", "path": str(tmp_path / "project")}
+    spec = native(tmp_path / "agents/a.yaml", stub_llm, workspace=folder)
+    where = ["--archive", str(tmp_path / "archive"), "--zone", str(tmp_path / "zone")]
+    assert command(tmp_path, "run", spec, *where).returncode == 0
+    runs = AgentRuns(LocalStore(str(tmp_path / "archive")))
+    (first,) = runs.runs("test-native")
+    stub_llm.script(Answer("Another answer."))
+    assert command(tmp_path, "run", spec, *where, "--resume", first).returncode == 0
+    _, second = runs.runs("test-native")
+    # As an archive of an earlier release may be, in which two runs went on with one.
+    shutil.rmtree(tmp_path / "archive/runs/test-native" / second)
+    (tmp_path / "archive/runs/test-native" / first / "continued-1.json").unlink()
+    stub_llm.script(Answer("Something else."))
+    done = command(tmp_path, "run", spec, *where, "--resume", first)
+    assert done.returncode == 1
+    end = runs.end("test-native", runs.runs("test-native")[-1])
+    assert end is not None
+    assert end.status == "completed"
+    assert any(line.startswith(f"{end.session_id}: ") for line in done.stderr.splitlines()), done.stderr
 
 
 def test_list_shows_what_is_there_and_what_is_wrong(tmp_path: Path, stub_llm: StubLlm) -> None:

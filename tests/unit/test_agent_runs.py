@@ -8,6 +8,7 @@ import json
 import os
 import re
 import socket
+import threading
 import time
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -32,11 +33,12 @@ from tasks.agents.cut_runs import make_up_for
 from tasks.agents.due import Due, due_now, is_late, is_superseded, run_name
 from tasks.agents.environment import base_environment, look_up
 from tasks.agents.failures import failure_kind
+from tasks.agents.going_on import last_to_go_on, take_place
 from tasks.agents.host import Host, started_at, this_host
 from tasks.agents.masking import Mask
 from tasks.agents.report import markdown, run_row
 from tasks.agents.run import RunContext, run_agent
-from tasks.agents.runner import RunEvidence, RunRequest, Transcripts, TurnEnd
+from tasks.agents.runner import Prior, RunEvidence, RunRequest, Transcripts, TurnEnd
 from tasks.agents.runners import Programs, runner
 from tasks.agents.settle import Destinations
 from tasks.agents.verdict import judge
@@ -475,6 +477,69 @@ def test_run_that_cannot_be_settled_is_said_and_stands_in_no_other_s_way(tmp_pat
     assert [end.run_id for end in made_up] == ["b"]
     assert said[1].startswith("a: it was left, and could not be made up for: StoreUnavailable: ")
     assert [run.run_id for run, _ in runs.unfinished("reviewer")] == ["a"]
+
+
+def going_on(tmp_path: Path, name: str, **fields: Any) -> RunContext:
+    return context(tmp_path, run_id=name, continues="run-1", prior=Prior("s"), **fields)
+
+
+def left_behind(name: str, tmp_path: Path) -> RunEvidence:
+    (tmp_path / f"rollout-{name}.jsonl").write_text("{}\n")
+    return evidence(session_id="s", transcripts=Transcripts("codex", tmp_path, (tmp_path / f"rollout-{name}.jsonl",)))
+
+
+def test_only_one_run_goes_on_with_another(tmp_path: Path) -> None:
+    """A second one would have a session of the same name, of which nothing landed."""
+    folder = spec(workspace={"kind": "folder", "path": str(tmp_path)})
+    scripted = Scripted(*(left_behind(name, tmp_path) for name in ("1", "2", "3")))
+    asyncio.run(run_agent(folder, scripted, {}, context(tmp_path)))
+    asyncio.run(run_agent(folder, scripted, {}, going_on(tmp_path, "run-2")))
+    with pytest.raises(WrongUse, match="run run-2 goes on with run run-1 already — resume that one"):
+        asyncio.run(run_agent(folder, scripted, {}, going_on(tmp_path, "run-3")))
+    asyncio.run(run_agent(folder, scripted, {}, replace(going_on(tmp_path, "run-3"), continues="run-2")))
+    with pytest.raises(WrongUse, match="run run-3 goes on with run run-1 already — resume that one"):
+        asyncio.run(run_agent(folder, scripted, {}, going_on(tmp_path, "run-4")))
+    runs = context(tmp_path).runs
+    assert (runs.runs("reviewer"), len(scripted.found)) == (["run-1", "run-2", "run-3"], 0)
+
+
+def test_run_that_left_nothing_has_gone_on_with_nothing(tmp_path: Path) -> None:
+    folder = spec(workspace={"kind": "folder", "path": str(tmp_path)})
+    scripted = Scripted(left_behind("1", tmp_path), evidence("none", stop="runner_failed"), left_behind("3", tmp_path))
+    asyncio.run(run_agent(folder, scripted, {}, context(tmp_path)))
+    asyncio.run(run_agent(folder, scripted, {}, going_on(tmp_path, "run-2")))
+    assert asyncio.run(run_agent(folder, scripted, {}, going_on(tmp_path, "run-3"))).status == "completed"
+    assert last_to_go_on(context(tmp_path).runs, "reviewer", "run-1") == "run-3"
+
+
+def test_of_runs_that_go_on_with_one_at_once_the_first_does(tmp_path: Path) -> None:
+    runs, now = context(tmp_path).runs, time.time_ns()
+    refused: list[str] = []
+
+    def take(name: str) -> None:
+        try:
+            take_place(runs, "reviewer", "run-1", name, now)
+        except WrongUse as error:
+            refused.append(str(error))
+
+    takers = [threading.Thread(target=take, args=(f"run-{number}",)) for number in range(2, 10)]
+    for each in takers:
+        each.start()
+    for each in takers:
+        each.join()
+    assert len(refused) == 7
+    assert all("just began to go on with run run-1 — resume that one" in each for each in refused)
+    # The one that took the place never began: it was killed in between.
+    take_place(runs, "reviewer", "run-1", "run-99", now + 61 * 1_000_000_000)
+
+
+def test_attempt_goes_on_with_what_the_one_before_it_left(tmp_path: Path) -> None:
+    folder = spec(workspace={"kind": "folder", "path": str(tmp_path)}, retries={"max": 2, "backoff_seconds": 0})
+    away = replace(left_behind("2", tmp_path), turn="failed", stop="provider_unavailable")
+    scripted = Scripted(left_behind("1", tmp_path), away, left_behind("3", tmp_path))
+    asyncio.run(run_agent(folder, scripted, {}, context(tmp_path)))
+    ends = asyncio.run(run_with_retries(folder, scripted, {}, going_on(tmp_path, "run-2")))
+    assert [(end.run_id, end.continues) for end in ends] == [("run-2", "run-1"), ("run-2-2", "run-2")]
 
 
 def test_due_run_is_begun_once_and_makes_up_for_all_that_were_missed() -> None:
