@@ -150,10 +150,12 @@ class ObjectExists(StoreError):
 
 
 class KeyRefused(StoreError):
-    """A key that would leave the root or cannot be stored."""
+    """A key that would leave the root or cannot be stored; with an ``operation``, one that the store refused to carry
+    out here, and may carry out elsewhere or later."""
 
-    def __init__(self, key: str, detail: str) -> None:
-        super().__init__(f"{key!r}: not usable as a key: {detail}")
+    def __init__(self, key: str, detail: str, operation: str | None = None) -> None:
+        why = "not usable as a key" if operation is None else f"the store refused to {operation} it"
+        super().__init__(f"{key!r}: {why}: {detail}")
         self.key = key
         self.detail = detail
 

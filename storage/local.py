@@ -220,7 +220,7 @@ def _refusing(key: str, operation: str) -> Iterator[None]:
         if error.errno in (errno.ENOENT, errno.ENOTDIR) and not writing:
             raise ObjectMissing(key) from None
         if error.errno in LASTING_REFUSALS:
-            raise KeyRefused(key, detail) from error
+            raise KeyRefused(key, detail, operation) from error
         raise StoreUnavailable(key, operation, detail) from error
 
 

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from concurrent.futures import Future
 from contextlib import suppress
 from typing import Any, TypeVar
 
 from schemas.agent_run import StopReason
+from schemas.errors import SessionmillError
 
-__all__ = ["answer_of", "in_a_loop_of_its_own", "whatever_comes"]
+__all__ = ["answer_of", "in_a_loop_of_its_own", "patiently", "whatever_comes"]
 
 T = TypeVar("T")
 
@@ -42,6 +43,20 @@ async def answer_of(why: Callable[[], Awaitable[StopReason]]) -> StopReason:
     except Exception:
         # Whom we ask may be what went away.
         return "interrupted"
+
+
+async def patiently(work: Callable[[], T], waits: Iterable[float], log: Callable[[str], None]) -> T:
+    """What ``work()`` comes to, in a thread; where a store refuses it, once more after each of these waits, in seconds.
+
+    An archive on a network may be away for a moment, and what a run came to would be with it. Raises the last refusal.
+    """
+    for wait in waits:
+        try:
+            return await asyncio.to_thread(work)
+        except (SessionmillError, OSError) as error:
+            log(f"the archive could not be written, and is tried again: {error}")
+            await asyncio.sleep(wait)
+    return await asyncio.to_thread(work)
 
 
 async def whatever_comes(closing: asyncio.Future[T], seconds: float) -> None:

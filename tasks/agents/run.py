@@ -23,7 +23,7 @@ from schemas.errors import SessionmillError, WrongUse
 from schemas.times import format_time
 from storage.agent_runs import AgentRuns
 from tasks.agents.archive import transcript_files
-from tasks.agents.closing import answer_of, in_a_loop_of_its_own, whatever_comes
+from tasks.agents.closing import answer_of, in_a_loop_of_its_own, patiently, whatever_comes
 from tasks.agents.environment import Lookup, Secrets, base_environment, look_up
 from tasks.agents.going_on import take_place
 from tasks.agents.guard import Guard, start_guard
@@ -71,6 +71,8 @@ class RunContext:
     restore: Callable[[Path], None] = lambda home: None
     """Puts the transcripts of the session that is gone on with where the runner looks for them."""
     why: Callable[[], Awaitable[StopReason]] = _cancelled
+    waits: tuple[float, ...] = (0.5, 1.0, 2.0, 4.0)
+    """Seconds between tries to write the run's end, together well within ``CLOSING_SECONDS``."""
 
 
 async def run_agent(spec: AgentSpec, runner: Runner, given: Mapping[str, str], context: RunContext) -> RunEnd:
@@ -175,8 +177,9 @@ class _Run:
             evidence, verdict = await self._run()
             evidence = evidence.masked(self._mask.text)
             verdict = replace(verdict, reason=self._mask.text(verdict.reason))
-            end = self._end(evidence, verdict, await asyncio.to_thread(self._archive, evidence))
-            await asyncio.to_thread(self._context.runs.finish, end)
+            waits = self._context.waits
+            end = self._end(evidence, verdict, await patiently(lambda: self._archive(evidence), waits, self._log))
+            await patiently(lambda: self._context.runs.finish(end), waits, self._log)
         finally:
             beating.cancel()
         if guard is not None:

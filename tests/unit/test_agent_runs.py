@@ -358,9 +358,12 @@ def test_run_is_closed_whatever_its_runner_does(tmp_path: Path) -> None:
 
 
 def test_folder_stays_when_the_archive_cannot_be_written(tmp_path: Path) -> None:
+    tries: list[str] = []
+
     class Full(LocalStore):
         def create(self, key: str, data: bytes) -> None:
             if "transcripts/" in key:
+                tries.append(key)
                 raise StoreUnavailable(key, "create", "no space")
             super().create(key, data)
 
@@ -372,13 +375,38 @@ def test_folder_stays_when_the_archive_cannot_be_written(tmp_path: Path) -> None
             return evidence(transcripts=Transcripts("codex", request.home / "codex", (left,)))
 
     where = context(tmp_path)
-    full = replace(where, runs=AgentRuns(Full(str(tmp_path / "archive"))))
+    full = replace(where, runs=AgentRuns(Full(str(tmp_path / "archive"))), waits=(0.0, 0.0))
     with pytest.raises(StoreUnavailable):
         asyncio.run(run_agent(spec(), Writing(), {}, full))
+    assert len(tries) == 3
     assert where.runs.end("reviewer", "run-1") is None
     later = replace(this_host(), boot="later")
     (end,) = make_up_for(spec(), where.work, lambda reference: SECRET, archive_alone(where.runs), later, time.time_ns())
     assert end.transcripts == ("transcripts/codex/sessions/rollout-1.jsonl",)
+
+
+def test_archive_that_is_away_for_a_moment_gets_the_end(tmp_path: Path) -> None:
+    archive, away = tmp_path / "archive", tmp_path / "away"
+
+    class Leaving(Scripted):
+        async def run(self, request: RunRequest, watch: Watch) -> RunEvidence:
+            archive.rename(away)
+            archive.write_text("a file where a folder was")
+            return await super().run(request, watch)
+
+    said: list[str] = []
+
+    def log(line: str) -> None:
+        said.append(line)
+        if "tried again" in line and archive.is_file():
+            archive.unlink()
+            away.rename(archive)
+
+    where = context(tmp_path, log=log, waits=(0.0,))
+    end = asyncio.run(run_agent(spec(), Leaving(evidence()), {}, where))
+    assert where.runs.end("reviewer", "run-1") == end
+    (again,) = [line for line in said if "tried again" in line]
+    assert "'runs/reviewer/run-1/ended.json': the store refused to create it: Not a directory" in again
 
 
 def test_budget_for_a_model_without_a_price_is_refused_before_the_run(tmp_path: Path) -> None:
