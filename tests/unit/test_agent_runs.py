@@ -215,11 +215,11 @@ def test_secret_inside_of_zstandard_frames_is_masked_and_other_frames_keep_their
 def test_environment_is_what_the_specification_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "ours")
     agent = spec(environment={"GH_TOKEN": {"block": "gh"}, "MODE": {"value": "fast"}})
-    secrets = look_up(agent, lambda reference: f"secret-of-{reference.env or reference.block}")
-    assert secrets.keys == {"openai": "secret-of-KEY"}
+    secrets = look_up(agent, lambda reference: f"secret-0-of-{reference.env or reference.block}")
+    assert secrets.keys == {"openai": "secret-0-of-KEY"}
     found = base_environment(agent, secrets, tmp_path, "/bin")
     assert {name: found[name] for name in ("GH_TOKEN", "MODE", "PATH", "HOME")} == {
-        "GH_TOKEN": "secret-of-gh",
+        "GH_TOKEN": "secret-0-of-gh",
         "MODE": "fast",
         "PATH": "/bin",
         "HOME": str(tmp_path),
@@ -231,6 +231,36 @@ def test_environment_is_what_the_specification_names(tmp_path: Path, monkeypatch
 def test_secret_that_is_not_there_is_named_by_its_place(value: str | None) -> None:
     with pytest.raises(WrongUse, match=r"endpoints\.openai: .*the variable KEY"):
         look_up(spec(), lambda reference: value)
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        ("sk-0123456789\n", "begins or ends with white space or a line break"),
+        (" sk-0123456789", "begins or ends with white space or a line break"),
+        ("sk-012\n3456789", "holds white space, a control character or one that is not ASCII"),
+        ("sk-012\x003456789", "holds a NUL"),
+        ("sk-stüb-0123456789", "holds white space, a control character or one that is not ASCII"),
+        ("assistant", "is a word"),
+        ("parent_tool_use_id", "is a word"),
+        ("sessionId", "is a word"),
+        ("sk-0123", "has fewer than 8 characters"),
+    ],
+)
+def test_key_that_cannot_be_sent_or_masked_is_refused_before_the_run(tmp_path: Path, value: str, said: str) -> None:
+    """A line break at its end was judged a provider that is away; a word took the names out of a transcript."""
+    scripted = Scripted()
+    end = asyncio.run(run_agent(spec(), scripted, {}, context(tmp_path, find=lambda reference: value)))
+    assert (end.status, end.stop, scripted.requests) == ("failed", "missing_key", [])
+    assert f"endpoints.openai: the variable KEY {said}" in end.reason
+    assert value not in end.reason
+
+
+def test_secret_of_the_environment_may_hold_lines() -> None:
+    pem = "-----BEGIN KEY-----\nMIIEvQIBADANBgkqhkiG\n-----END KEY-----\n"
+    agent = spec(environment={"PEM": {"env": "PEM"}})
+    found = look_up(agent, lambda reference: pem if reference.env == "PEM" else "sk-0123456789")
+    assert found.variables == {"PEM": pem}
 
 
 def test_limits_stop_a_run_by_what_it_used() -> None:
