@@ -6,6 +6,8 @@ import asyncio
 import json
 import os
 import signal
+import socket
+import subprocess
 import sys
 import time
 from contextlib import suppress
@@ -203,6 +205,31 @@ def test_a_command_writes_nowhere_but_to_the_workspace(tools: WorkspaceTools, tm
     out = _call(tools, "run_command", command=sys.executable, args=["-c", "import os; os.rename('b/y', '../y')"]).text
     assert "exit code 1" in out
     assert not (tmp_path / "y").exists()
+
+
+@pytest.mark.skipif(not confinement.scopes_signals(), reason="Landlock of this kernel does not see signals")
+def test_a_command_signals_nothing_but_what_it_started(tools: WorkspaceTools) -> None:
+    """It could kill the process that supervises its run."""
+    other = subprocess.Popen(["sleep", "60"])
+    try:
+        text = f"kill -9 {other.pid}; echo $?; sleep 61 & kill -9 $! && wait $!; echo $?"
+        told = _call(tools, "run_command", command="sh", args=["-c", text]).text
+        assert [line for line in told.splitlines() if line.isdecimal()] == ["1", "137"], told
+        assert other.poll() is None
+    finally:
+        other.kill()
+        other.wait()
+
+
+@pytest.mark.skipif(not confinement.scopes_signals(), reason="Landlock of this kernel does not see abstract sockets")
+def test_a_command_reaches_no_abstract_socket_of_others(tools: WorkspaceTools) -> None:
+    name = f"sessionmill-test-{os.getpid()}"
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(f"\0{name}")
+        listening.listen()
+        connect = f"import socket; socket.socket(socket.AF_UNIX).connect('\\0{name}')"
+        told = _call(tools, "run_command", command=sys.executable, args=["-c", connect]).text
+    assert "Operation not permitted" in told
 
 
 def test_full_mode_is_not_confined(tmp_path: Path) -> None:
