@@ -121,6 +121,7 @@ async def _run(task: Task) -> TurnResult:
             temperature=agent.temperature,
             reasoning_effort=agent.reasoning_effort,
             silence_seconds=task.silence_seconds,
+            secrets=task.secrets,
         ) as models:
             live = LiveAgent(rules, session, store=stored, ask=models.ask, call=tools.call, clock=_now)
             return await _one_turn(live, task.prompt)

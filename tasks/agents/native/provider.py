@@ -7,12 +7,13 @@ built anew for each request. What a provider says of an error is kept short, wit
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from schemas.agent_run import is_count
 from schemas.errors import RunnerMissing
+from tasks.agents.masking import Mask
 from tasks.agents.native.clients import client_model
 from tasks.agents.native.conversation import Answer, Failure, Finish, Request, Route, ToolCall, Usage
 
@@ -42,7 +43,8 @@ class ProviderAccess:
 
 
 class Models:
-    """The models that a session may ask; each is made when it is first asked. Use as an async context."""
+    """The models that a session may ask; each is made when it is first asked. Use as an async context. ``secrets`` are
+    masked in what a provider says of an error, as keys are."""
 
     def __init__(
         self,
@@ -51,8 +53,10 @@ class Models:
         temperature: float | None = None,
         reasoning_effort: str | None = None,
         silence_seconds: float = 300.0,
+        secrets: Sequence[str] = (),
     ) -> None:
         self._access = access
+        self._mask = Mask([*secrets, *(each.key for each in access.values())])
         self._models: dict[Route, Any] = {}
         self._settings: dict[str, Any] = {"max_retries": 0, "timeout": silence_seconds}
         if temperature is not None:
@@ -117,11 +121,8 @@ class Models:
         return self._models[route]
 
     def _masked(self, text: str) -> str:
-        """The text on one line, short, and without any key of this run."""
-        for access in self._access.values():
-            if access.key:
-                text = text.replace(access.key, "***")
-        text = " ".join(text.split())
+        """The text on one line, short, and without any key of this run: masked before it is cut."""
+        text = " ".join(self._mask.text(text).split())
         return text if len(text) <= _LONGEST_MESSAGE else f"{text[: _LONGEST_MESSAGE - 1]}…"
 
 
