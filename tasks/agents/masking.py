@@ -20,7 +20,7 @@ import zstandard
 
 __all__ = ["SHORTEST", "Mask"]
 
-SHORTEST: Final = 8
+SHORTEST: Final = 6
 """A shorter value is no secret that could be told from text; it is refused before a run."""
 _ZSTD_MAGIC: Final = b"\x28\xb5\x2f\xfd"
 _JSON_LEVELS: Final = 3

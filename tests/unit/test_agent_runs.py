@@ -244,7 +244,7 @@ def test_secret_that_is_not_there_is_named_by_its_place(value: str | None) -> No
         ("assistant", "is a word"),
         ("parent_tool_use_id", "is a word"),
         ("sessionId", "is a word"),
-        ("sk-0123", "has fewer than 8 characters"),
+        ("sk-01", "has fewer than 6 characters"),
     ],
 )
 def test_key_that_cannot_be_sent_or_masked_is_refused_before_the_run(tmp_path: Path, value: str, said: str) -> None:
