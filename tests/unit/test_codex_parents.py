@@ -10,6 +10,7 @@ import pytest
 import zstandard
 
 from tests.codex_forks import CREATED, HOUR, Forks, answer, at, meta, prompt
+from tests.memory_store import MemoryStore
 
 A = "01a19b8a-7238-7001-8a01-51d0c0de000a"
 B = "01a19b8a-9000-7001-8a01-51d0c0de000b"
@@ -166,6 +167,18 @@ def test_fork_is_looked_at_again_when_its_parent_has_grown_on_another_machine(fo
     other.land()
     assert forks.own(B) == [150]
     assert other.land()[B].unchanged
+
+
+@pytest.mark.parametrize("is_packed", [False, True])
+def test_pass_in_which_nothing_is_new_changes_nothing(forks: Forks, is_packed: bool) -> None:
+    forks.put(A, TWO, packed=is_packed)
+    forks.put(B, fork(SLOW), packed=is_packed)
+    forks.land()
+    store = forks.store
+    assert isinstance(store, MemoryStore)
+    before = dict(store.objects)
+    assert all(outcome.unchanged for outcome in forks.land().values())
+    assert store.objects == before
 
 
 @pytest.mark.parametrize("known", [0, 6])

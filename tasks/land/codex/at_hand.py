@@ -79,11 +79,13 @@ class ParentsAtHand:
         return self._generations(session, thread) is not None
 
     def _is_told_here(self, thread: str, cursor: SourceCursor) -> bool:
-        """Whether the rollout that lies here is what has landed, or more. A packed one does not say how long it is."""
+        """Whether the rollout that lies here is what has landed, or more. How long a packed one is no listing says."""
         stat = self._rollouts.get(thread)
-        if stat is None or stat.key.endswith(PACKED) or cursor.state != ACTIVE:
+        if stat is None or cursor.state != ACTIVE:
             return False
-        return (cursor.root, cursor.source) == (root_name(self._source), stat.key) and cursor.offset <= stat.size
+        if (cursor.root, cursor.source) != (root_name(self._source), stat.key):
+            return False
+        return cursor.etag == stat.etag or (not stat.key.endswith(PACKED) and cursor.offset <= stat.size)
 
     def _found(self, thread: str, meta: Members) -> Parent | None:
         lies, landed = self._in_source(thread), self._landed(thread, meta)
