@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import random
 from collections.abc import Sequence
 from pathlib import Path
@@ -414,6 +415,21 @@ def test_a_provider_without_an_address_of_its_own_is_sent_no_key(place: Place) -
     assert isinstance(answer, Failure)
     assert (answer.code, answer.sent) == ("UNSUPPORTED_MODEL", False)
     assert "endpoints.gemini.base_url" in answer.message
+
+
+@pytest.mark.parametrize("before", [0, 280, 290])
+def test_what_a_provider_says_of_an_error_is_masked_before_it_is_cut(place: Place, before: int) -> None:
+    """Also as JSON writes the secret, and where the sentence is cut."""
+    secret = 'pa"ss-0123456789'
+    place.stub.script(Answer("x" * before + json.dumps({"k": secret}), status=400))
+
+    async def ask() -> Answered | Failure:
+        async with Models(place.access(), secrets=[secret]) as models:
+            return await models.ask(Route("anthropic", MODELS["anthropic"]), Request("s", (Message("user", "x"),)))
+
+    answer = asyncio.run(ask())
+    assert isinstance(answer, Failure)
+    assert "pa" not in answer.message, answer.message
 
 
 class _Crash(BaseException):
