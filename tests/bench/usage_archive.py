@@ -63,7 +63,7 @@ def _lines(number: int, times: int, chance: random.Random, session: str) -> Iter
             '"server_tool_use":{"web_search_requests":0,"web_fetch_requests":0},"service_tier":"standard",'
             f'"cache_creation":{{"ephemeral_1h_input_tokens":{hour},"ephemeral_5m_input_tokens":{written - hour}}},'
             f'"inference_geo":"","iterations":[],"speed":"standard","fallback_credit":null}},"finished":true,'
-            f'"side_chain":false,"session":"{session}","cwd":"/home/ada/work/app-{number // 100_000}",'
+            f'"side_chain":false,"session":"{session}","cwd":"/home/ada/app-{number // 100_000}",'
             '"client_version":"2.1.332"}\n'
         )
 

@@ -112,7 +112,7 @@ def test_calls_of_a_run_count_for_the_project_and_what_landed_stays_as_it_was_wr
     to = Destinations(
         runs, StoreSettings(), zone, usage, card, LandOptions(now=1), IngestOptions(now=1, max_round_bytes=1 << 20)
     )
-    gone = "/tmp/work/reviewer/{}/workspace"
+    gone = "/var/runs/reviewer/{}/workspace"
     for number, run in enumerate(("run-1", "run-2"), 1):
         place = gone.format(run)
         runs.begin(begun(run, workspace=place, project="/srv/kite"))
@@ -133,7 +133,7 @@ def test_calls_of_a_run_count_for_the_project_and_what_landed_stays_as_it_was_wr
     assert rebuilt is not None
     assert first.files == rebuilt.files
     # The archived transcript says where the program worked.
-    assert b"/tmp/work/reviewer/run-2/workspace/api" in runs.store.read(runs.folder("reviewer", "run-2") + path)
+    assert b"/var/runs/reviewer/run-2/workspace/api" in runs.store.read(runs.folder("reviewer", "run-2") + path)
 
 
 def test_run_that_says_nothing_of_its_workspace_keeps_the_folder(tmp_path: Path) -> None:

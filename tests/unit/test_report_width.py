@@ -25,7 +25,7 @@ def usage(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "cache_write_5m": 2_345_678,
         "output": 3_456_789,
     }
-    rows = [call("a", model="m" * 20, session_id="s" * 36, project="/home/ada/work/app", **tokens)]
+    rows = [call("a", model="m" * 20, session_id="s" * 36, project="/home/ada/kite", **tokens)]
     store = LocalStore(str(folder), StoreSettings())
     write_calls(store, rows)
     tokens["cache_write"] = tokens.pop("cache_write_5m")
