@@ -79,8 +79,9 @@ class Zone:
         return [name for name in folders if not name.startswith("_")]
 
     def has_evidence(self, session: str) -> bool:
-        """Whether the session's folder is one of a session: it has a folder that landed files lie in."""
-        return not _EVIDENCE.isdisjoint(self.store.children(f"{session}/")[0])
+        """Whether the session's folder is one of a session: landed files lie in it. Other things have folders of the
+        same names, as an archive of agents' runs has."""
+        return not _EVIDENCE.isdisjoint(self.store.children(f"{session}/")[0]) and bool(self.landed_files(session))
 
     def conversations(self) -> list[str]:
         """Every conversation that has a folder, sorted."""

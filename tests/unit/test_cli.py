@@ -177,6 +177,17 @@ def test_numbers_agree_with_their_nouns(sessionmill: Command, zone: Path) -> Non
     assert " 1 relation, " in sessionmill("fold", zone, "kite-festival").out
 
 
+@pytest.mark.parametrize("command", [("assemble",), ("verify",), ("export", "--to", "out"), ("usage", "--to", "out")])
+def test_archive_of_agents_runs_is_no_session_and_the_folder_above_it_no_zone(
+    sessionmill: Command, tmp_path: Path, command: tuple[str, ...]
+) -> None:
+    (tmp_path / "above/archive/runs/nightly/20260101T000000Z-1").mkdir(parents=True)
+    (tmp_path / "above/archive/runs/nightly/20260101T000000Z-1/started.json").write_text("{}")
+    name, *options = command
+    done = sessionmill(name, tmp_path / "above", *options)
+    assert (done.code, "its folders hold no landed files" in done.err) == (2, True)
+
+
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
