@@ -73,8 +73,8 @@ def open_place(spec: AgentSpec | Path, places: _Places, settings: Settings) -> A
         raise ConfigurationRejected(
             "no archive for runs — set agents_archive, give it as a parameter, or name one in the specification"
         )
-    runs = AgentRuns(open_exports(archive, settings))
     zone = Zone(open_landing_zone(places.zone, settings)) if places.zone else None
+    runs = AgentRuns(open_exports(archive, settings, zone=zone))
     now = time.time_ns()
     return AgentPlace(
         spec=spec,
@@ -85,7 +85,7 @@ def open_place(spec: AgentSpec | Path, places: _Places, settings: Settings) -> A
             runs=runs,
             store=settings.store(),
             zone=zone,
-            usage=open_exports(places.usage, settings) if places.usage else None,
+            usage=open_exports(places.usage, settings, zone=zone) if places.usage else None,
             card=rate_card(None, settings) if places.usage and zone is not None else None,
             land=settings.landing(now),
             ingest=IngestOptions(now=now, max_round_bytes=settings.max_round_bytes),

@@ -10,7 +10,7 @@ from flows.clock import clock
 from flows.console import progress, write_json
 from flows.land_summary import LandSummary
 from flows.parameters import counted
-from flows.settings import load_settings, open_landing_zone
+from flows.settings import landing_zone_to_be, load_settings, open_landing_zone
 from storage.objects import open_store
 from storage.zone import Zone
 from tasks.land.archive import check_apart, land_archive, remembers
@@ -28,10 +28,12 @@ def land_source(archive: Archive, zone_url: str, now: str | None, max_delta_byte
     options = settings.landing(clock(now))
     source = open_store(archive.url, settings=settings.store())
     source.check_root()
-    store = open_landing_zone(zone_url, settings)
-    check_apart(source, Zone(store))
+    known = Zone(landing_zone_to_be(zone_url, settings))
+    check_apart(source, known)
     with progress("land") as bar:
-        dialect, readable, found = recognise(source, archive.kind, partial(remembers, Zone(store)))
+        # A source that is none leaves no zone behind.
+        dialect, readable, found = recognise(source, archive.kind, partial(remembers, known))
+        store = open_landing_zone(zone_url, settings)
         bar.start(len(found.sessions))
         outcomes = []
         records = size = 0

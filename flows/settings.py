@@ -36,6 +36,7 @@ __all__ = [
     "CONFIG_VARIABLE",
     "AgentSlug",
     "Settings",
+    "landing_zone_to_be",
     "load_settings",
     "open_exports",
     "open_landing_zone",
@@ -160,8 +161,11 @@ def open_zone(url: str, settings: Settings | None = None) -> Zone:
 
 def open_exports(url: str, settings: Settings | None = None, *, zone: Zone | None = None) -> ObjectStore:
     """The store at `url` for what is derived; a folder is made, a bucket must be there. Raises
-    `ConfigurationRejected`, also for a folder that `zone` would take for a session or keeps for itself."""
+    `ConfigurationRejected`, also for `zone` itself, and a folder that it would take for a session or keeps for itself.
+    """
     store = open_store(url, settings=(settings or load_settings()).store())
+    if zone is not None and store.url.rstrip("/") == zone.store.url.rstrip("/"):
+        raise ConfigurationRejected(f"{url} is the zone itself; take another place, or _exports there")
     below = store.url.removeprefix(f"{zone.store.url.rstrip('/')}/") if zone is not None else store.url
     if below != store.url and not below.startswith("_"):
         raise ConfigurationRejected(f"{url} lies in the zone, among its sessions; take another, or _exports there")
@@ -173,11 +177,17 @@ def open_exports(url: str, settings: Settings | None = None, *, zone: Zone | Non
 
 def open_landing_zone(url: str, settings: Settings) -> ObjectStore:
     """The store of a zone to land in; a folder is made, a bucket must be there. Raises `ConfigurationRejected`."""
-    if not url:
-        raise ConfigurationRejected("ZONE is empty — give a folder or s3://bucket/prefix")
-    store = open_store(url, settings=settings.store())
+    store = landing_zone_to_be(url, settings)
     _make_root(url, store)
     return store
+
+
+def landing_zone_to_be(url: str, settings: Settings) -> ObjectStore:
+    """The store of a zone to land in, to look for what has landed before; its folder may not be there yet. Raises
+    `ConfigurationRejected`."""
+    if not url:
+        raise ConfigurationRejected("ZONE is empty — give a folder or s3://bucket/prefix")
+    return open_store(url, settings=settings.store())
 
 
 def _make_root(url: str, store: ObjectStore) -> None:

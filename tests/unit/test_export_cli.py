@@ -146,6 +146,10 @@ def test_exports_among_the_zones_sessions_are_wrong_use(sessionmill: Command, zo
     done = sessionmill("export", zone, "--to", zone / "exports", "--as-of", LATER)
     assert (done.code, "lies in the zone, among its sessions" in done.err) == (2, True)
     assert not (zone / "exports").exists()
+    before = sorted(zone.rglob("*"))
+    done = sessionmill("export", zone, "--to", zone, "--as-of", LATER)
+    assert (done.code, "is the zone itself" in done.err) == (2, True)
+    assert sorted(zone.rglob("*")) == before
     assert sessionmill("export", zone, "--to", zone / "_exports", "--as-of", LATER).code == 0
 
 

@@ -32,6 +32,13 @@ def test_new_sessions_land_once(sessionmill: Command, projects: Path) -> None:
     assert sessionmill("verify", "zone").code == 0
 
 
+def test_source_that_is_none_leaves_no_zone_behind(sessionmill: Command, tmp_path: Path) -> None:
+    (tmp_path / "nothing").mkdir()
+    done = sessionmill("land", tmp_path / "nothing", "zone")
+    assert (done.code, "no sessions of a known kind lie there" in done.err) == (2, True)
+    assert not Path("zone").exists()
+
+
 def test_what_is_wrong_is_named_and_ends_with_exit_code_1(sessionmill: Command, projects: Path) -> None:
     (projects / "p" / f"{SESSION}.jsonl").write_bytes(ROW + b"\x1b[31m\n")
     done = sessionmill("land", projects, "zone")

@@ -77,6 +77,8 @@ def test_only_reprice_takes_a_price_that_is_found_later_and_one_that_it_takes_aw
     [
         (("nowhere", "--to", "usage"), 2, "nowhere"),
         (("zone", "--to", "zone/a"), 2, "lies in the zone, among its sessions"),
+        (("zone", "--to", "zone"), 2, "is the zone itself; take another place"),
+        (("zone", "--to", "zone/"), 2, "is the zone itself; take another place"),
         (("zone", "--to", "usage", "--session", "c"), 2, "c"),
         (("zone", "--to", "usage", "--prices", "none.yaml"), 2, "none.yaml: no such file of prices"),
         (("zone", "--to", "usage", "--prices", "bad.yaml"), 2, "bad.yaml: row 2: provider: it is missing — a file of"),
