@@ -19,7 +19,7 @@ from rich.text import Text
 
 from flows.report_agents import AGENT_COLUMNS, AGENT_COLUMNS_FIRST_OUT, AGENT_COLUMNS_LAST_OUT, agents_table
 from flows.report_fitting import UNLIMITED, Made, print_fitted
-from tasks.report import Amounts, Line, UsageReport
+from tasks.report import TABLES, Amounts, Line, UsageReport
 from tasks.report.amounts import NONE
 from tasks.report.costs import costs_of
 from tasks.report.coverage import covered
@@ -56,6 +56,8 @@ def print_tables(report: UsageReport, tables: Sequence[str], limit: int) -> None
             columns = ("Project", *_COLUMNS) if name == "sessions" else _COLUMNS
             make = partial(_table, report, name, limit)
             left_out[name] = print_fitted(console, make, columns, _FIRST_OUT, _LAST_OUT)
+    if "agents" in tables and len(tables) < len(TABLES) and not report.agents:
+        console.print(Text("No runs of agents in scope."))
     if calls and tuple(tables) != ("agents",):
         make = partial(_coverage, report, limit)
         if gone := print_fitted(console, make, _COVERAGE, (), ("Tokens", "Cost")):

@@ -55,6 +55,12 @@ def test_one_table_alone_and_no_more_lines_than_wanted(sessionmill: Command, usa
     assert line(out, "1 more")[-2:] == ["–", "1"]  # noqa: RUF001
 
 
+def test_table_of_agents_without_runs_says_so_where_it_was_asked_for(sessionmill: Command, usage: Path) -> None:
+    said = "No runs of agents in scope."
+    assert sessionmill("report", usage, "--table", "agents").out.startswith(f"{said}\n")
+    assert said not in sessionmill("report", usage).out
+
+
 def test_tables_come_in_the_order_asked_for_and_once(sessionmill: Command, usage: Path) -> None:
     out = sessionmill("report", usage, "--table", "models", "--table", "daily", "--table", "models").out
     assert re.findall(r"^ *(Day|Model|Month|Project|Session) ", out, re.MULTILINE) == ["Model", "Day"]
