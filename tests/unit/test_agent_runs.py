@@ -1,31 +1,23 @@
-"""What a run is judged by, what is masked, when it is due, and what is kept of it: everything without a process."""
+"""What a run is judged by, when it is due, and what is kept of it: everything without a process."""
 
 from __future__ import annotations
 
 import asyncio
-import base64
 import json
 import os
-import re
-import socket
-import threading
 import time
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import pytest
-import zstandard
 
-from schemas.agent_record import RunStart
 from schemas.agent_run import ModelCall, StopReason, TokenCount, ToolUse
-from schemas.agent_spec import AgentSpec, Limits, Workspace, read_agent_spec
-from schemas.errors import AccessRefused, AgentSpecRejected, RunnerMissing, StoreUnavailable, WrongUse
+from schemas.agent_spec import Limits
+from schemas.errors import AgentSpecRejected, RunnerMissing, StoreUnavailable, WrongUse
 from storage.agent_runs import AgentRuns
 from storage.local import LocalStore
-from storage.objects import StoreSettings
-from storage.usage_dataset import read_runs
 from tasks.agents.archive import left_transcripts, transcript_files
 from tasks.agents.attempts import run_with_retries
 from tasks.agents.catalogue import read_folder
@@ -33,38 +25,15 @@ from tasks.agents.cut_runs import make_up_for
 from tasks.agents.due import Due, due_now, is_late, is_superseded, run_name
 from tasks.agents.environment import base_environment, look_up
 from tasks.agents.failures import failure_kind
-from tasks.agents.going_on import last_to_go_on, take_place
 from tasks.agents.host import Host, started_at, this_host
 from tasks.agents.masking import Mask
 from tasks.agents.report import markdown, run_row
-from tasks.agents.run import RunContext, run_agent
-from tasks.agents.runner import Prior, RunEvidence, RunRequest, Transcripts, TurnEnd
+from tasks.agents.run import run_agent
+from tasks.agents.runner import RunEvidence, RunRequest, Transcripts
 from tasks.agents.runners import Programs, runner
-from tasks.agents.settle import Destinations
 from tasks.agents.verdict import judge
 from tasks.agents.watch import Watch
-from tasks.agents.workspace import make_folders, remove_folders
-from tasks.ingest.outcome import IngestOptions
-from tasks.land.outcome import LandOptions
-from tests.agent_runs import ended
-
-SECRET = 'sk-"very"/secret-0123'
-NOON = datetime(2026, 7, 1, 12, tzinfo=UTC)
-
-
-def spec(**fields: Any) -> AgentSpec:
-    document = {
-        "name": "reviewer",
-        "runner": "codex",
-        "agent": {"id": "reviewer", "model": "gpt-5", "provider": "openai", "system_prompt": "Review."},
-        "task": {"prompt": "Look."},
-        "endpoints": {"openai": {"key": {"env": "KEY"}}},
-    } | fields
-    return read_agent_spec(json.dumps(document).encode(), name="a.yaml")
-
-
-def evidence(turn: TurnEnd = "completed", **fields: Any) -> RunEvidence:
-    return RunEvidence(**{"version": "1", "turn": turn, "final_text": "Done.", "exit_code": 0} | fields)
+from tests.scripted_agents import NOON, SECRET, Scripted, archive_alone, context, evidence, spec
 
 
 @pytest.mark.parametrize(
@@ -116,100 +85,6 @@ def test_verdict_is_drawn_from_evidence(found: RunEvidence, cause: StopReason | 
 )
 def test_failures_are_told_apart(text: str, facts: dict[str, Any], kind: str) -> None:
     assert failure_kind(text, **facts) == kind
-
-
-def test_secret_is_masked_in_every_form() -> None:
-    mask = Mask([SECRET, "line one of it\nline two of it"])
-    said = [
-        SECRET,
-        json.dumps({"a": SECRET}),
-        "x line two of it y",
-        "c2stInZlcnkiL3NlY3JldC0wMTIz",
-        "sk-%22very%22%2Fsecret-0123",
-    ]
-    assert [mask.text(each) for each in said] == ["***", '{"a": "***"}', "x *** y", "***", "***"]
-    assert Mask([]).text("anything") == "anything"
-
-
-def _json_level(text: str, level: int) -> str:
-    for _ in range(level):
-        text = json.dumps(text)[1:-1]
-    return text
-
-
-@pytest.mark.parametrize("level", [0, 1, 2, 3])
-def test_secret_in_json_within_json_is_masked(level: int) -> None:
-    written = _json_level(SECRET, level)
-    line = json.dumps({"arguments": _json_level(SECRET, level)}).encode()
-    assert Mask([SECRET]).text(f"a {written} b") == "a *** b"
-    if level < 3:
-        masked = Mask([SECRET]).file(line)
-        assert len(masked) == len(line)
-        assert set(json.loads(masked)["arguments"]) == {"*"}
-
-
-@pytest.mark.parametrize("key", ["sk-stub-0123456789abcdef/+=", "sk-0123456789abcdefg", "sk?~>ÿ0123456789?>"])
-@pytest.mark.parametrize("encode", [base64.b64encode, base64.urlsafe_b64encode])
-@pytest.mark.parametrize("around", [("", ""), ("", "\n"), ("user:", ""), ("ab", "\n"), ("a", "bc"), ("abc", "d")])
-def test_secret_in_base64_is_masked_wherever_it_begins(key: str, encode: Any, around: tuple[str, str]) -> None:
-    before, after = around
-    encoded = encode(f"{before}{key}{after}".encode()).decode()
-    masked = Mask([key]).text(encoded)
-    # What is left belongs to what is around it as well.
-    assert len(masked.replace("***", "").rstrip("=")) <= len(f"{before}{after}") * 8 / 6 + 2
-    assert masked.count("***") == 1
-
-
-@pytest.mark.parametrize(
-    "encoded",
-    [
-        "736b2f31322b2033343d353b3637",
-        "736B2F31322B2033343D353B3637",
-        "sk%2F12%2B%2034%3D5%3B67",
-        "sk%2f12%2b%2034%3d5%3b67",
-        "sk/12%2B%2034%3D5%3B67",
-        "sk%2F12%2B+34%3D5%3B67",
-        "sk/12+%2034=5;67",
-    ],
-)
-def test_secret_in_hexadecimal_or_percent_encoding_is_masked(encoded: str) -> None:
-    assert Mask(["sk/12+ 34=5;67"]).text(f"<{encoded}>") == "<***>"
-
-
-def test_long_secret_in_lines_of_base64_and_hexadecimal_is_masked() -> None:
-    key = "sk-" + "".join(f"{number:04d}" for number in range(40))
-    for encoded, width in ((base64.b64encode(key.encode()).decode(), 76), (key.encode().hex(), 60)):
-        lines = [encoded[at : at + width] for at in range(0, len(encoded), width)]
-        assert set(Mask([key]).text("".join(lines))) == {"*"}
-        assert set(Mask([key]).text("\n".join(lines))) == {"*", "\n"}
-
-
-def test_secrets_that_overlap_are_masked_to_the_last_character() -> None:
-    assert Mask(["abcdefgh12", "gh12345678"]).text("xabcdefgh12345678y") == "x***y"
-    assert Mask(["abcdefgh12", "cdefgh12"]).text("abcdefgh12 cdefgh12") == "*** ***"
-
-
-def test_only_the_beginning_of_a_secret_at_the_end_of_what_was_cut_is_told() -> None:
-    begun = Mask(["sk-0123456789", "other-secret-1"]).begun
-    assert [begun(each) for each in (b"x sk-01234", b"x other-secret-", b"x sk-", b"sk-01234 x")] == [8, 13, 0, 0]
-
-
-def test_masked_file_keeps_its_length_and_stays_json() -> None:
-    line = json.dumps({"out": f"key={SECRET}", "n": 1}).encode() + b"\n"
-    masked = Mask([SECRET]).file(line)
-    assert len(masked) == len(line)
-    assert set(json.loads(masked)["out"][4:]) == {"*"}
-
-
-def test_secret_inside_of_zstandard_frames_is_masked_and_other_frames_keep_their_bytes() -> None:
-    pack = zstandard.ZstdCompressor().compress
-    clean, dirty = pack(b'{"a":1}\n'), pack(json.dumps({"k": SECRET}).encode() + b"\n")
-    masked = Mask([SECRET]).file(clean + dirty + clean + clean[:-3])
-    assert masked.startswith(clean)
-    assert masked.endswith(clean + clean[:-3])
-    frames = zstandard.ZstdDecompressor().stream_reader(masked[: -len(clean) + 3], read_across_frames=True).read()
-    assert b"secret" not in frames
-    assert frames.count(b"\n") == 3
 
 
 def test_environment_is_what_the_specification_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -293,39 +168,6 @@ def test_first_cause_of_a_stop_counts() -> None:
 
     watch = asyncio.run(twice())
     assert (watch.cause, watch.cause_detail, watch.stopping.is_set()) == ("cancelled", "first", True)
-
-
-class Scripted:
-    """A runner without a program, which gives prepared evidence."""
-
-    name: Literal["codex"] = "codex"
-
-    def __init__(self, *found: RunEvidence) -> None:
-        self.found = list(found)
-        self.requests: list[RunRequest] = []
-
-    def version(self) -> str:
-        return "9"
-
-    async def run(self, request: RunRequest, watch: Watch) -> RunEvidence:
-        self.requests.append(request)
-        watch.log(f"the key is {request.keys['openai']}")
-        return self.found.pop(0)
-
-
-def context(folder: Path, **fields: Any) -> RunContext:
-    (folder / "archive").mkdir(exist_ok=True)
-    known = RunContext(
-        "run-1", AgentRuns(LocalStore(str(folder / "archive"))), folder / "work", lambda reference: SECRET
-    )
-    return replace(known, **fields)
-
-
-def archive_alone(runs: AgentRuns, **fields: Any) -> Destinations:
-    """Where nothing lands unless ``fields`` say so."""
-    options = {"land": LandOptions(now=1), "ingest": IngestOptions(now=1, max_round_bytes=1 << 20)}
-    known: dict[str, Any] = {"runs": runs, "store": StoreSettings(), "zone": None, "usage": None, "card": None}
-    return Destinations(**known | options | fields)
 
 
 def test_run_is_recorded_masked_and_leaves_no_folder(tmp_path: Path) -> None:
@@ -457,149 +299,6 @@ def test_only_passing_failures_are_tried_again_each_as_a_run(tmp_path: Path) -> 
     ]
 
 
-def test_run_of_a_process_that_is_gone_is_closed_and_one_that_lives_is_not(tmp_path: Path) -> None:
-    runs, here = context(tmp_path).runs, this_host()
-    known = {
-        "agent": "reviewer", "runner": "codex", "model": "gpt-5", "provider": "openai",
-        "started": "2026-07-01T12:00:00Z", "host": here.name, "boot": here.boot, "process": os.getpid(),
-    }  # fmt: skip
-    runs.begin(RunStart(run_id="alive", process_started=started_at(os.getpid()), **known))
-    runs.begin(RunStart(run_id="reused", process_started=1, **known))
-    runs.begin(RunStart(run_id="rebooted", process_started=started_at(os.getpid()), **known | {"boot": "other"}))
-    runs.begin(RunStart(run_id="elsewhere", process_started=1, **known | {"host": "other"}))
-    left = tmp_path / "work/reviewer/reused/home/codex/sessions/2026/rollout-x.jsonl"
-    left.parent.mkdir(parents=True)
-    left.write_text(json.dumps({"k": SECRET}))
-    now = int(NOON.timestamp()) * 1_000_000_000
-
-    def close(now: int) -> list[str]:
-        ends = make_up_for(spec(), tmp_path / "work", lambda reference: SECRET, archive_alone(runs), here, now)
-        return [end.run_id for end in ends]
-
-    assert close(now + 1) == ["rebooted", "reused"]
-    assert close(now + 1) == []
-    assert close(now + 601 * 1_000_000_000) == ["elsewhere"]
-    end = runs.end("reviewer", "reused")
-    assert end is not None
-    assert (end.status, end.stop, end.calls) == ("interrupted", "interrupted", None)
-    assert end.transcripts == ("transcripts/codex/sessions/2026/rollout-x.jsonl",)
-    assert not any(b"secret" in path.read_bytes() for path in (tmp_path / "archive").rglob("*.jsonl"))
-    assert not (tmp_path / "work/reviewer/reused").exists()
-
-
-def test_run_that_was_closed_and_not_settled_is_settled_once_by_the_next_one(tmp_path: Path) -> None:
-    """Killed while it settled, or in the pause before its next attempt: it had no row, and landed nowhere."""
-    runs, here = context(tmp_path).runs, this_host()
-    usage = LocalStore(str(tmp_path / "usage"))
-    known = {"agent": "reviewer", "runner": "codex", "model": "gpt-5", "provider": "openai", "host": here.name}
-    for name, started, told in (("alive", started_at(os.getpid()), True), ("earlier", 1, False), ("killed", 1, True)):
-        begun: dict[str, Any] = {"started": "2026-07-01T12:00:00Z", "boot": here.boot, "process": os.getpid()}
-        runs.begin(RunStart(run_id=name, process_started=started, **known | begun))
-        runs.finish(ended(name, runner="codex", model="gpt-5", provider="openai", to_settle=told))
-    said: list[str] = []
-
-    def make_up() -> list[str]:
-        to = archive_alone(runs, usage=usage)
-        ends = make_up_for(spec(), tmp_path / "work", lambda ref: SECRET, to, here, time.time_ns(), said.append)
-        return [end.run_id for end in ends]
-
-    assert make_up() == ["killed"]
-    assert said == ["killed: it was closed and not settled, which is done now"]
-    assert read_runs(usage).column("run_id").to_pylist() == ["killed"]
-    assert [
-        name for name in runs.runs("reviewer") if (tmp_path / f"archive/runs/reviewer/{name}/settled.json").exists()
-    ] == ["killed"]
-    assert make_up() == []
-
-
-def test_run_that_cannot_be_settled_is_said_and_stands_in_no_other_s_way(tmp_path: Path) -> None:
-    class Away(LocalStore):
-        """Comes back after its first use."""
-
-        away = True
-
-        def create(self, key: str, data: bytes) -> None:
-            if self.away:
-                self.away = False
-                raise StoreUnavailable(key, "create", "no route")
-            super().create(key, data)
-
-    runs, here, said = context(tmp_path).runs, this_host(), list[str]()
-    known = {"agent": "reviewer", "runner": "codex", "model": "gpt-5", "provider": "openai", "host": here.name}
-    begun: dict[str, Any] = {"started": "2026-07-01T12:00:00Z", "boot": "other", "process": 1}
-    for name in ("a", "b"):
-        runs.begin(RunStart(run_id=name, **known | begun))
-        runs.finish(ended(name, to_settle=True))
-    to = archive_alone(runs, usage=Away(str(tmp_path / "usage")))
-    made_up = make_up_for(spec(), tmp_path / "work", lambda ref: SECRET, to, here, time.time_ns(), said.append)
-    assert [end.run_id for end in made_up] == ["b"]
-    assert said[1].startswith("a: it was left, and could not be made up for: StoreUnavailable: ")
-    assert [run.run_id for run, _ in runs.unfinished("reviewer")] == ["a"]
-
-
-def going_on(tmp_path: Path, name: str, **fields: Any) -> RunContext:
-    return context(tmp_path, run_id=name, continues="run-1", prior=Prior("s"), **fields)
-
-
-def left_behind(name: str, tmp_path: Path) -> RunEvidence:
-    (tmp_path / f"rollout-{name}.jsonl").write_text("{}\n")
-    return evidence(session_id="s", transcripts=Transcripts("codex", tmp_path, (tmp_path / f"rollout-{name}.jsonl",)))
-
-
-def test_only_one_run_goes_on_with_another(tmp_path: Path) -> None:
-    """A second one would have a session of the same name, of which nothing landed."""
-    folder = spec(workspace={"kind": "folder", "path": str(tmp_path)})
-    scripted = Scripted(*(left_behind(name, tmp_path) for name in ("1", "2", "3")))
-    asyncio.run(run_agent(folder, scripted, {}, context(tmp_path)))
-    asyncio.run(run_agent(folder, scripted, {}, going_on(tmp_path, "run-2")))
-    with pytest.raises(WrongUse, match="run run-2 goes on with run run-1 already — resume that one"):
-        asyncio.run(run_agent(folder, scripted, {}, going_on(tmp_path, "run-3")))
-    asyncio.run(run_agent(folder, scripted, {}, replace(going_on(tmp_path, "run-3"), continues="run-2")))
-    with pytest.raises(WrongUse, match="run run-3 goes on with run run-1 already — resume that one"):
-        asyncio.run(run_agent(folder, scripted, {}, going_on(tmp_path, "run-4")))
-    runs = context(tmp_path).runs
-    assert (runs.runs("reviewer"), len(scripted.found)) == (["run-1", "run-2", "run-3"], 0)
-
-
-def test_run_that_left_nothing_has_gone_on_with_nothing(tmp_path: Path) -> None:
-    folder = spec(workspace={"kind": "folder", "path": str(tmp_path)})
-    scripted = Scripted(left_behind("1", tmp_path), evidence("none", stop="runner_failed"), left_behind("3", tmp_path))
-    asyncio.run(run_agent(folder, scripted, {}, context(tmp_path)))
-    asyncio.run(run_agent(folder, scripted, {}, going_on(tmp_path, "run-2")))
-    assert asyncio.run(run_agent(folder, scripted, {}, going_on(tmp_path, "run-3"))).status == "completed"
-    assert last_to_go_on(context(tmp_path).runs, "reviewer", "run-1") == "run-3"
-
-
-def test_of_runs_that_go_on_with_one_at_once_the_first_does(tmp_path: Path) -> None:
-    runs, now = context(tmp_path).runs, time.time_ns()
-    refused: list[str] = []
-
-    def take(name: str) -> None:
-        try:
-            take_place(runs, "reviewer", "run-1", name, now)
-        except WrongUse as error:
-            refused.append(str(error))
-
-    takers = [threading.Thread(target=take, args=(f"run-{number}",)) for number in range(2, 10)]
-    for each in takers:
-        each.start()
-    for each in takers:
-        each.join()
-    assert len(refused) == 7
-    assert all("just began to go on with run run-1 — resume that one" in each for each in refused)
-    # The one that took the place never began: it was killed in between.
-    take_place(runs, "reviewer", "run-1", "run-99", now + 61 * 1_000_000_000)
-
-
-def test_attempt_goes_on_with_what_the_one_before_it_left(tmp_path: Path) -> None:
-    folder = spec(workspace={"kind": "folder", "path": str(tmp_path)}, retries={"max": 2, "backoff_seconds": 0})
-    away = replace(left_behind("2", tmp_path), turn="failed", stop="provider_unavailable")
-    scripted = Scripted(left_behind("1", tmp_path), away, left_behind("3", tmp_path))
-    asyncio.run(run_agent(folder, scripted, {}, context(tmp_path)))
-    ends = asyncio.run(run_with_retries(folder, scripted, {}, going_on(tmp_path, "run-2")))
-    assert [(end.run_id, end.continues) for end in ends] == [("run-2", "run-1"), ("run-2-2", "run-2")]
-
-
 def test_due_run_is_begun_once_and_makes_up_for_all_that_were_missed() -> None:
     agent = spec(schedule={"cron": "0 * * * *"})
     assert due_now(agent, None, NOON + timedelta(minutes=3)) == Due(NOON, late=False)
@@ -635,122 +334,6 @@ def test_jitter_puts_a_due_run_off() -> None:
     delay = agent.schedule.delay("reviewer", NOON)
     assert due_now(agent, None, NOON + timedelta(seconds=delay - 1)) is None
     assert due_now(agent, None, NOON + timedelta(seconds=delay + 1)) == Due(NOON, late=False)
-
-
-def test_copy_leaves_its_source_alone_and_goes_with_the_run(tmp_path: Path) -> None:
-    source = tmp_path / "source"
-    source.mkdir()
-    (source / "a.txt").write_text("a")
-    (source / "link").symlink_to("/etc")
-    folders = asyncio.run(make_folders(tmp_path / "run", Workspace(kind="copy", path=str(source))))
-    (folders.workspace / "a.txt").write_text("changed")
-    assert (folders.workspace / "link").is_symlink()
-    (folders.workspace / "shut").mkdir(mode=0o500)
-    remove_folders(folders.root)
-    assert (source / "a.txt").read_text() == "a"
-    assert not folders.root.exists()
-
-
-def test_copy_leaves_out_what_has_no_contents(tmp_path: Path) -> None:
-    source = tmp_path / "source"
-    (source / "below").mkdir(parents=True)
-    (source / "a.txt").write_text("a")
-    (source / "dangling").symlink_to("/nonexistent")
-    os.mkfifo(source / "below/pipe")
-    with socket.socket(socket.AF_UNIX) as listener:
-        listener.bind(str(source / "socket"))
-        folders = asyncio.run(make_folders(tmp_path / "run", Workspace(kind="copy", path=str(source))))
-    copied = sorted(str(path.relative_to(folders.workspace)) for path in folders.workspace.rglob("*"))
-    assert copied == ["a.txt", "below", "dangling"]
-
-
-@pytest.mark.parametrize("source", [".", "work"])
-def test_folder_that_holds_the_runs_is_not_copied_into_one(tmp_path: Path, source: str) -> None:
-    (tmp_path / "work").mkdir()
-    workspace = Workspace(kind="copy", path=str(tmp_path / source))
-    with pytest.raises(WrongUse, match="holds the folder for runs"):
-        asyncio.run(make_folders(tmp_path / "work/reviewer/run-1", workspace))
-    assert not (tmp_path / "work/reviewer/run-1").exists()
-
-
-def test_what_cannot_be_copied_is_named_and_nothing_is_left_of_it(tmp_path: Path) -> None:
-    source, deepest = tmp_path / "s", os.pathconf("/", "PC_PATH_MAX") - 300
-    deep = str(source)
-    while len(deep) < deepest:
-        deep += "/" + "x" * 100
-    os.makedirs(deep)
-    run = tmp_path / ("r" * 200) / ("u" * 200)
-    with pytest.raises(
-        AccessRefused, match=r"/s: the system does not allow to copy it: \[Errno 36\] File name too long"
-    ):
-        asyncio.run(make_folders(run, Workspace(kind="copy", path=str(source))))
-    assert not run.exists()
-
-
-@pytest.fixture(scope="module")
-def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Commit "one" is tagged v1, "two" is main, "three" the branch side/é, and "four" on no branch of its own."""
-    import subprocess
-
-    folder = tmp_path_factory.mktemp("repo")
-
-    def git(*arguments: str) -> None:
-        identity = ("-c", "user.name=t", "-c", "user.email=t@example.org")
-        subprocess.run(["git", "-C", str(folder), *identity, *arguments], check=True, capture_output=True)
-
-    def commit(text: str) -> None:
-        (folder / "a.txt").write_text(text)
-        git("add", ".")
-        git("commit", "-qm", text)
-
-    git("init", "-q", "-b", "main")
-    commit("one")
-    git("tag", "-a", "v1", "-m", "v1")
-    commit("two")
-    git("checkout", "-qb", "side/é")
-    commit("three")
-    git("checkout", "-q", "--detach", "main")
-    commit("four")
-    git("update-ref", "refs/remotes/elsewhere/main", "HEAD")
-    git("checkout", "-q", "main")
-    return folder
-
-
-@pytest.mark.parametrize(
-    ("ref", "text"),
-    [
-        ("v1", "one"),
-        ("refs/tags/v1", "one"),
-        ("main", "two"),
-        ("HEAD", "two"),
-        ("main~1", "one"),
-        ("refs/heads/main", "two"),
-        ("side/é", "three"),
-        ("heads/side/é", "three"),
-        ("refs/heads/side/é", "three"),
-        ("elsewhere/main", "four"),
-    ],
-)
-def test_git_workspace_is_a_checkout_of_the_ref_with_a_history_of_its_own(
-    repository: Path, tmp_path: Path, ref: str, text: str
-) -> None:
-    workspace = Workspace(kind="git", path=str(repository), ref=ref)
-    folders = asyncio.run(make_folders(tmp_path / "run", workspace))
-    assert (folders.workspace / "a.txt").read_text() == text
-    assert (folders.workspace / ".git/objects").is_dir()
-
-
-@pytest.mark.parametrize("ref", ["nowhere", "^main", "main..v1", "v1..", "main:a.txt", "HEAD^{tree}", "@{u}", " main"])
-def test_what_names_no_commit_is_no_ref(repository: Path, tmp_path: Path, ref: str) -> None:
-    with pytest.raises(WrongUse, match=f"has no ref {re.escape(ref)} — name a branch"):
-        asyncio.run(make_folders(tmp_path / "run", Workspace(kind="git", path=str(repository), ref=ref)))
-    assert not (tmp_path / "run").exists()
-
-
-def test_folder_that_is_no_repository_has_no_refs(repository: Path, tmp_path: Path) -> None:
-    (repository / "below").mkdir()
-    with pytest.raises(WrongUse, match="git clone failed"):
-        asyncio.run(make_folders(tmp_path / "run", Workspace(kind="git", path=str(repository / "below"), ref="main")))
 
 
 def test_only_plain_files_are_archived(tmp_path: Path) -> None:
