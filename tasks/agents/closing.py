@@ -36,12 +36,13 @@ def in_a_loop_of_its_own(work: Callable[[], Coroutine[Any, Any, T]]) -> Future[T
     return ended
 
 
-async def answer_of(why: Callable[[], Awaitable[StopReason]]) -> StopReason:
-    """Why our task was cancelled, as far as whoever knows can be reached."""
+async def answer_of(why: Callable[[], Awaitable[StopReason]], log: Callable[[str], None]) -> StopReason:
+    """Why our task was cancelled, as far as whoever knows can be reached; that it could not be is said."""
     try:
         return await asyncio.wait_for(why(), 3)
-    except Exception:
-        # Whom we ask may be what went away.
+    except Exception as error:
+        # Whom we ask may be what went away, in any manner; the run has to be closed nevertheless.
+        log(f"why the run was to end could not be asked ({type(error).__name__}: {error}); it counts as interrupted")
         return "interrupted"
 
 

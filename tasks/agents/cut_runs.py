@@ -9,6 +9,7 @@ in no other's way: the next run of its agent tries it again.
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
@@ -16,7 +17,7 @@ from typing import Final
 
 from schemas.agent_record import RunEnd, RunStart
 from schemas.agent_spec import AgentSpec
-from schemas.errors import WrongUse
+from schemas.errors import SessionmillError, WrongUse
 from schemas.times import format_time, parse_time
 from storage.agent_runs import AgentRuns
 from tasks.agents.archive import left_transcripts, transcript_files
@@ -59,8 +60,12 @@ def make_up_for(
                 else f"{end.run_id}: it was closed and not settled, which is done now"
             )
             settle(end, schedule_of(spec), to)
-        except Exception as error:
-            log(f"{start.run_id}: it was left, and could not be made up for: {type(error).__name__}: {error}")
+        except (SessionmillError, OSError) as error:
+            log(f"{start.run_id}: it was left, and could not be made up for: {error}")
+            continue
+        except Exception:
+            # A fault of ours must not stand in the way of the runs that come; the traceback is the report.
+            log(f"{start.run_id}: it was left, and could not be made up for: {traceback.format_exc()}")
             continue
         made_up.append(end)
     return made_up

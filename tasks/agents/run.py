@@ -127,7 +127,7 @@ async def run_agent(spec: AgentSpec, runner: Runner, given: Mapping[str, str], c
         return await asyncio.shield(closing)
     except asyncio.CancelledError:
         if not closing.done():
-            cause = await answer_of(context.why)
+            cause = await answer_of(context.why, context.log)
             run.stop(cause, f"the run was {cause}")
             await whatever_comes(closing, spec.limits.grace_seconds + CLOSING_SECONDS)
         raise

@@ -14,10 +14,12 @@ from typing import Any
 import pytest
 
 from schemas.agent_record import RunStart
+from schemas.agent_run import StopReason
 from schemas.errors import StoreUnavailable, WrongUse
 from storage.local import LocalStore
 from storage.usage_dataset import read_runs
 from tasks.agents.attempts import run_with_retries
+from tasks.agents.closing import answer_of
 from tasks.agents.cut_runs import make_up_for
 from tasks.agents.going_on import last_to_go_on, take_place
 from tasks.agents.host import started_at, this_host
@@ -82,7 +84,8 @@ def test_run_that_was_closed_and_not_settled_is_settled_once_by_the_next_one(tmp
     assert make_up() == []
 
 
-def test_run_that_cannot_be_settled_is_said_and_stands_in_no_other_s_way(tmp_path: Path) -> None:
+@pytest.mark.parametrize("failure", [StoreUnavailable("k", "create", "no route"), ArithmeticError("a fault of ours")])
+def test_run_that_cannot_be_settled_is_said_and_stands_in_no_other_s_way(tmp_path: Path, failure: Exception) -> None:
     class Away(LocalStore):
         """Comes back after its first use."""
 
@@ -91,7 +94,7 @@ def test_run_that_cannot_be_settled_is_said_and_stands_in_no_other_s_way(tmp_pat
         def create(self, key: str, data: bytes) -> None:
             if self.away:
                 self.away = False
-                raise StoreUnavailable(key, "create", "no route")
+                raise failure
             super().create(key, data)
 
     runs, here, said = context(tmp_path).runs, this_host(), list[str]()
@@ -103,8 +106,24 @@ def test_run_that_cannot_be_settled_is_said_and_stands_in_no_other_s_way(tmp_pat
     to = archive_alone(runs, usage=Away(str(tmp_path / "usage")))
     made_up = make_up_for(spec(), tmp_path / "work", lambda ref: SECRET, to, here, time.time_ns(), said.append)
     assert [end.run_id for end in made_up] == ["b"]
-    assert said[1].startswith("a: it was left, and could not be made up for: StoreUnavailable: ")
+    assert said[1].startswith("a: it was left, and could not be made up for: ")
+    assert str(failure) in said[1]
+    assert ("Traceback" in said[1]) == isinstance(failure, ArithmeticError)
     assert [run.run_id for run, _ in runs.unfinished("reviewer")] == ["a"]
+
+
+def test_who_cannot_be_asked_why_a_run_was_to_end_is_said() -> None:
+    async def away() -> StopReason:
+        raise ConnectionError("nobody is there")
+
+    async def told() -> StopReason:
+        return "cancelled"
+
+    said: list[str] = []
+    assert asyncio.run(answer_of(told, said.append)) == "cancelled"
+    assert said == []
+    assert asyncio.run(answer_of(away, said.append)) == "interrupted"
+    assert [("ConnectionError: nobody is there" in line) for line in said] == [True]
 
 
 def going_on(tmp_path: Path, name: str, **fields: Any) -> RunContext:
