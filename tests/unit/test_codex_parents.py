@@ -130,6 +130,16 @@ def test_rollout_that_lost_its_end_takes_nothing_back(forks: Forks, how: str, se
     assert (forks.own(B), outcome.marked) == ([150], [])
 
 
+def test_parent_that_never_landed_and_lost_its_end_takes_nothing_back(forks: Forks) -> None:
+    forks.put(A, TWO)
+    forks.put(B, fork(SLOW))
+    forks.land(only=B)
+    assert forks.counted() == [(B, "main", 150)]
+    forks.put(A, TWO[:4])
+    assert forks.land(only=B)[B].marked == []
+    assert forks.counted() == [(B, "main", 150)]
+
+
 @pytest.mark.parametrize("seconds", [FAST, SLOW])
 def test_older_copy_of_the_parent_on_another_machine_takes_nothing_back(forks: Forks, seconds: list[float]) -> None:
     forks.put(A, TWO)
