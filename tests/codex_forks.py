@@ -86,12 +86,11 @@ class Forks:
     def drop(self, thread: str) -> None:
         self.source.objects.pop(self.key(thread))
 
-    def land(self, now: int = LATER, only: str = "", **options: int) -> dict[str, SessionLanding]:
+    def land(self, now: int = LATER, only: str = "", **limits: int) -> dict[str, SessionLanding]:
         """What came of all sessions, or of `only` this one."""
         dialect, source, found = recognise(self.source, "codex")
-        wanted = {only} if only else found.sessions.keys()
-        land = LandOptions(now=now, **options)
-        outcomes = land_archive(self.zone, source, dialect, found, land, lambda session, _: session in wanted)
+        options = LandOptions(now=now, **limits)
+        outcomes = land_archive(self.zone, source, dialect, found, options, lambda session, _: only in ("", session))
         return {each.session: each for each in outcomes}
 
     def counted(self) -> list[tuple[str, str, int]]:

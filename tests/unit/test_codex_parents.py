@@ -275,7 +275,7 @@ def test_line_that_was_too_long_to_land_is_left_out_on_both_sides(forks: Forks, 
     payload = {"type": "function_call_output", "call_id": "c1", "output": "x" * 5000}
     long: Row = {"type": "response_item", "payload": payload}
     parent = root([*prompt("one"), long, *answer("one", 100)], turn("two", 250))
-    sizes = {"max_line_bytes": 1000, "max_delta_bytes": 500}
+    sizes: dict[str, Any] = {"max_line_bytes": 1000, "max_delta_bytes": 500}
     forks.put(A, parent)
     forks.land(**sizes)
     if is_gone:
