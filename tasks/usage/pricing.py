@@ -75,7 +75,7 @@ def priced(calls: pl.DataFrame, card: RateCard) -> pl.DataFrame:
         pl.col("call_time").is_not_null() & pl.col("model").is_not_null() & (pl.col("source") != TOTALS)
     ).join(steps, on=[*_ASK, "stretch"], nulls_equal=True)
     with_rates = with_rates.filter((pl.col("whole") > pl.col("above")) & (pl.col("whole") <= pl.col("upto")))
-    # Candidates say so of a call with a number that cannot be (`candidates.CANDIDATE`): no cost comes of its other ones.
+    # Candidates say so of a call with a number that cannot be (`candidates.CANDIDATE`): it has no cost that is known.
     with_rates = with_rates.with_columns(pl.col("web_searches").is_null().alias("is_unsure")).with_columns(
         pl.col("web_searches").fill_null(0)
     )
