@@ -172,6 +172,20 @@ def test_what_is_corrected_is_what_would_have_landed_with_the_parent(lines: list
     assert ("five", "5") in after.conversation()
 
 
+def test_correction_counts_when_all_of_it_has_landed_and_not_before(forks: Forks) -> None:
+    more = [row for number in range(60) for row in [*prompt("more"), *answer("m", 500 + 100 * number)]]
+    forks.put(CHILD, [*early(), *(at(60 + place, row) for place, row in enumerate(more))])
+    forks.land()
+    guessed = forks.own()
+    forks.put(PARENT, parent())
+    forks.land(max_delta_bytes=300)  # a line or two a file, of which a pass lands so many
+    assert len(forks.records(CHILD)) < 2 * (len(early()) + len(more))
+    assert forks.own() == guessed
+    while not forks.land(max_delta_bytes=300)[CHILD].unchanged:
+        pass
+    assert len(forks.own()) == len(guessed) - 1
+
+
 def test_fork_that_grows_by_a_guess_goes_on_as_it_began(forks: Forks) -> None:
     lines = early()
     forks.put(CHILD, lines[:6])
