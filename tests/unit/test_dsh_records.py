@@ -147,8 +147,9 @@ def test_an_attempt_has_words_but_never_calls(root: Path, zone: Zone) -> None:
     assert found["open"] == {}
 
 
-def test_an_interrupted_answer_costs_what_is_not_known(root: Path, zone: Zone) -> None:
-    found = landed(root, zone, *turn(1, user("q"), answer("ha", interrupted=True, stream=[])))
+@pytest.mark.parametrize("told_so_far", [{}, {"usage": {"inputTokens": 10, "outputTokens": 5}}])
+def test_an_interrupted_answer_costs_what_is_not_known(root: Path, zone: Zone, told_so_far: dict[str, Any]) -> None:
+    found = landed(root, zone, *turn(1, user("q"), answer("ha", interrupted=True, stream=[], **told_so_far)))
     say = told(found)
     assert (say.usage, [text for _, _, text in say.answers]) == ([], ["ha"])
     node = assembled(zone, "s")["nodes"]["call/s:t1.s1"]
@@ -164,9 +165,11 @@ def test_the_stream_of_an_answer_that_was_cut_off_is_kept(root: Path, zone: Zone
         zone,
         *turn(1, user("q"), answer("a", stream=stream("max-tokens"))),
         *turn(2, user("r"), answer("b", turn=2, stream=stream("stop"))),
+        *turn(3, user("s"), answer("c", turn=3, stream=stream("stop"), interrupted=True)),
     )
-    cut, whole = (record for record in found if record.call)
+    cut, whole, interrupted = (record for record in found if record.call)
     assert (cut.dropped, [each.what for each in whole.dropped]) == ((), ["stream"])
+    assert (interrupted.dropped, b'"stream"' in bytes(interrupted.parts[-1].data)) == ((), True)  # type: ignore[arg-type]
     assert b'"max-tokens"' in bytes(cut.parts[-1].data)  # type: ignore[arg-type]
     assert b'"finish":{"kind":"stop"}' in bytes(whole.parts[-1].data)  # type: ignore[arg-type]
 
