@@ -4,14 +4,42 @@ from __future__ import annotations
 
 import pytest
 
-from tasks.agents.native.budget import Caps
-from tasks.agents.native.conversation import Failure, Usage
+from tasks.agents.native.budget import Caps, Ledger, Refusal, admit
+from tasks.agents.native.conversation import Failure, Route, Usage
 from tasks.agents.native.protocol import Compact, Expired, Send
 from tests.native_sessions import Driven, agent, answer, calls, rules
 
 
 def _capped(**fields: int) -> Driven:
     return Driven(rules(agent(max_tokens=50), caps=Caps(**fields)))
+
+
+ROUTE = Route("openai", "gpt-5")
+
+
+@pytest.mark.parametrize(
+    ("caps", "ledger", "cap"),
+    [
+        # What comes to just the cap is admitted, and one more of anything is not.
+        (Caps(tokens=100), Ledger(input_uncached=40, output=10), None),
+        (Caps(tokens=100), Ledger(input_uncached=41, output=10), "tokens"),
+        (Caps(tokens=100), Ledger(input_uncached=40, maybe_tokens=11), "tokens"),
+        (Caps(cost_microusd=100), Ledger(microusd=50), None),
+        (Caps(cost_microusd=100), Ledger(microusd=51), "cost_microusd"),
+        (Caps(cost_microusd=100), Ledger(microusd=40, maybe_microusd=11), "cost_microusd"),
+        # A call without a price may have cost anything.
+        (Caps(cost_microusd=100), Ledger(unpriced=1), "cost_microusd"),
+        (Caps(answers=2), Ledger(answers=1), None),
+        (Caps(answers=2), Ledger(answers=2), "answers"),
+        (Caps(wall_ms=10), Ledger(), "wall_time"),
+        (Caps(wall_ms=11), Ledger(), None),
+    ],
+)
+def test_request_of_fifty_tokens_is_admitted_up_to_each_cap(caps: Caps, ledger: Ledger, cap: str | None) -> None:
+    found = admit(
+        caps, ledger, ROUTE, Usage(30, 20), price=lambda route, usage, now: usage.total, started_ms=5, now_ms=15
+    )
+    assert (found.cap if isinstance(found, Refusal) else None) == cap
 
 
 def test_the_tokens_cap_refuses_what_would_go_past_it() -> None:
