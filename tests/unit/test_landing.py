@@ -192,7 +192,8 @@ def test_another_machines_older_copy_is_named_and_does_not_stop_the_owner(
     other = MemoryStore()
     other.url = "elsewhere"
     other.objects[MAIN] = lines("a")
-    assert rules(land(zone, other)) == ["conflict"]
+    (problem,) = (problem for outcome in land(zone, other) for problem in outcome.problems)
+    assert (problem.rule, problem.detail.partition(":")[0]) == ("conflict", "truncated")
     source.objects[MAIN] += lines("c")
     assert rules(land(zone, source)) == []
     assert [record.id for record in records(zone)] == ["a", "b", "c"]

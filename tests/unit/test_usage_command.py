@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -123,6 +124,23 @@ def test_a_chain_that_lost_its_newest_round_is_found_by_what_was_counted(session
     assert lost(sessionmill("verify", zone, "--usage", "usage", "--json")) == ["chain_shortened"]
     assemble_session(Zone(open_store(zone)), "a", AssembleOptions(now=2))
     assert sessionmill("verify", zone, "--usage", "usage").code == 0
+
+
+@pytest.mark.parametrize("rounds", [2, 3])
+def test_a_chain_that_was_made_anew_is_found_however_long_it_has_grown(
+    sessionmill: Command, zone: Path, rounds: int
+) -> None:
+    sessionmill("usage", zone, "--to", "usage")
+    shutil.rmtree(zone / "_conversations/a")
+    shutil.rmtree(zone / "a/index")
+    store = open_store(zone)
+    for seq in range(2, 2 + rounds):
+        if seq > 2:
+            land_bare(store, "a", [(f"m{seq}", f"2026-03-0{seq}T00:00:00Z", Usage(in_=5, out=7))], seq=seq)
+        assemble_session(Zone(store), "a", AssembleOptions(now=1))
+    assert [each.number for each in Zone(store).chain("a").rounds()] == list(range(1, rounds + 1))
+    done = sessionmill("verify", zone, "--usage", "usage", "--json")
+    assert (done.code, lost(done)) == (1, ["chain_replaced"])
 
 
 def test_a_landed_file_that_was_counted_and_is_gone_is_found(sessionmill: Command, zone: Path) -> None:

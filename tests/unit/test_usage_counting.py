@@ -141,6 +141,18 @@ def test_a_sub_agents_log_without_its_parents_is_still_a_sub_agents(zone: Memory
     ]
 
 
+def test_a_sub_agents_log_that_landed_by_itself_as_well_is_the_sessions_it_worked_for(
+    zone: MemoryStore, usage: MemoryStore
+) -> None:
+    """It names itself in both places, and is a copy in neither."""
+    work = dsh("child:t1.s1", 10, 5, session="child", agent="child", time="2026-03-02T10:00:00Z")
+    land(zone, "top", [dsh("top:t1.s1", 20, 6, time="2026-03-02T09:00:00Z")], dialect="deepseek-harness/1")
+    land(zone, "top", [work], dialect="deepseek-harness/1", seq=2, stream="child")
+    land(zone, "child", [work], dialect="deepseek-harness/1")
+    count(zone, usage)
+    assert rows(usage, "call_key", "session_id") == [("child:t1.s1", "top"), ("top:t1.s1", "top")]
+
+
 def test_what_a_client_made_up_makes_no_row(zone: MemoryStore, usage: MemoryStore) -> None:
     land(zone, "a", [claude("m1", 3, model="<synthetic>"), claude("m2", 0, usage={"input_tokens": 0})])
     outcome = count(zone, usage)
@@ -159,6 +171,12 @@ def test_reasoning_is_part_of_output_and_never_added(zone: MemoryStore, usage: M
     assert [row[name] for name in TOKENS] == [10, 2, 0, 0, 3, 5]
     assert (row["input_total"], row["reasoning"], row["input_total"] + row["output"]) == (15, 2, 20)
     assert row["source"] == "deepseek-harness"
+
+
+def test_no_more_of_an_output_is_reasoning_than_there_is(zone: MemoryStore, usage: MemoryStore) -> None:
+    land(zone, "a", [dsh("S:t1.s1", 10, 5, usage={"reasoningTokens": 9})], dialect="deepseek-harness/1")
+    count(zone, usage)
+    assert rows(usage, "output", "reasoning") == [(5, 5)]
 
 
 def test_one_turn_and_step_of_two_sessions_are_two_calls(zone: MemoryStore, usage: MemoryStore) -> None:
